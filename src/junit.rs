@@ -4,29 +4,29 @@ use std::fmt::Write as _;
 
 /// The cases of one document.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Suite {
+pub(crate) struct JunitSuite {
     /// The document's name.
     pub(crate) name: String,
     /// Its file.
     pub(crate) file: String,
     /// The cases, in order.
-    pub(crate) cases: Vec<Case>,
+    pub(crate) cases: Vec<JunitCase>,
 }
 
 /// One case.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Case {
+pub(crate) struct JunitCase {
     /// The name.
     pub(crate) name: String,
     /// The duration in seconds, if known.
     pub(crate) seconds: Option<f64>,
     /// The result.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: CaseOutcome,
 }
 
 /// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CaseOutcome {
     /// It passed.
     Passed,
     /// Not run, for this reason.
@@ -41,7 +41,7 @@ pub(crate) enum Outcome {
 }
 
 /// Writes the suites that the program `name` ran.
-pub(crate) fn write(name: &str, suites: &[Suite]) -> String {
+pub(crate) fn write(name: &str, suites: &[JunitSuite]) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let all: usize = suites.iter().map(|suite| suite.cases.len()).sum();
     let [failed, skipped] = [failures, skips].map(|count| suites.iter().map(count).sum::<usize>());
@@ -70,13 +70,13 @@ pub(crate) fn write(name: &str, suites: &[Suite]) -> String {
     text
 }
 
-fn failures(suite: &Suite) -> usize {
-    let is_failed = |case: &&Case| matches!(case.outcome, Outcome::Failed { .. });
+fn failures(suite: &JunitSuite) -> usize {
+    let is_failed = |case: &&JunitCase| matches!(case.outcome, CaseOutcome::Failed { .. });
     suite.cases.iter().filter(is_failed).count()
 }
 
-fn skips(suite: &Suite) -> usize {
-    let is_skipped = |case: &&Case| matches!(case.outcome, Outcome::Skipped(_));
+fn skips(suite: &JunitSuite) -> usize {
+    let is_skipped = |case: &&JunitCase| matches!(case.outcome, CaseOutcome::Skipped(_));
     suite.cases.iter().filter(is_skipped).count()
 }
 
@@ -87,7 +87,7 @@ fn skipped_attribute(number: usize) -> String {
     format!(" skipped=\"{number}\"")
 }
 
-fn case(case: &Case, suite: &str, text: &mut String) {
+fn case(case: &JunitCase, suite: &str, text: &mut String) {
     let name = escaped(&case.name);
     let time = case
         .seconds
@@ -98,13 +98,13 @@ fn case(case: &Case, suite: &str, text: &mut String) {
         "    <testcase classname=\"{suite}\" name=\"{name}\"{time}"
     );
     let _ = match &case.outcome {
-        Outcome::Passed => writeln!(text, "/>"),
-        Outcome::Skipped(why) => writeln!(
+        CaseOutcome::Passed => writeln!(text, "/>"),
+        CaseOutcome::Skipped(why) => writeln!(
             text,
             ">\n      <skipped message=\"{}\"/>\n    </testcase>",
             escaped(why)
         ),
-        Outcome::Failed {
+        CaseOutcome::Failed {
             message,
             text: diff,
         } => writeln!(
@@ -140,18 +140,18 @@ mod tests {
 
     #[test]
     fn what_xml_cannot_hold_is_escaped_and_counts_are_those_of_the_cases() {
-        let case = |outcome| Case {
+        let case = |outcome| JunitCase {
             name: "a < \"b\"".to_owned(),
             seconds: Some(1.5),
             outcome,
         };
-        let suite = Suite {
+        let suite = JunitSuite {
             name: "one & two".to_owned(),
             file: "e2e.yaml".to_owned(),
             cases: vec![
-                case(Outcome::Passed),
-                case(Outcome::Skipped("not here".to_owned())),
-                case(Outcome::Failed {
+                case(CaseOutcome::Passed),
+                case(CaseOutcome::Skipped("not here".to_owned())),
+                case(CaseOutcome::Failed {
                     message: "no".to_owned(),
                     text: "+ \u{7}<x>".to_owned(),
                 }),

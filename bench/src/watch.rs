@@ -13,7 +13,7 @@ use crate::api;
 
 /// A change of one object.
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(crate) enum ObjectChange {
     /// It was made or changed, and is this now.
     Put(Value),
     /// It was deleted, and was this.
@@ -43,15 +43,17 @@ impl Watch {
     }
 
     /// The next change, before `deadline`; `what` is waited for, in words.
-    async fn next(&mut self, what: &str, deadline: Instant) -> Result<Change> {
+    async fn next(&mut self, what: &str, deadline: Instant) -> Result<ObjectChange> {
         let event = tokio::time::timeout_at(deadline.into(), self.events.next())
             .await
             .with_context(|| format!("{what}: not in time"))?
             .with_context(|| format!("{what}: the watch of {} ended", self.path))?
             .with_context(|| format!("{what}: the watch of {} broke", self.path))?;
         match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => Ok(Change::Put(object)),
-            WatchEvent::Deleted(object) => Ok(Change::Gone(object)),
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                Ok(ObjectChange::Put(object))
+            }
+            WatchEvent::Deleted(object) => Ok(ObjectChange::Gone(object)),
             WatchEvent::Bookmark(_) => bail!("a bookmark that nobody asked for"),
             WatchEvent::Error(error) => bail!("{what}: the watch of {} says {error}", self.path),
         }
@@ -62,7 +64,7 @@ impl Watch {
         &mut self,
         what: &str,
         limit: Duration,
-        mut is_it: impl FnMut(&Change) -> bool,
+        mut is_it: impl FnMut(&ObjectChange) -> bool,
     ) -> Result<Instant> {
         let deadline = Instant::now() + limit;
         loop {
@@ -99,7 +101,7 @@ impl Watch {
         let mut seen = std::collections::HashSet::new();
         let reached = self
             .until(what, limit, |change| {
-                if let Change::Put(object) = change
+                if let ObjectChange::Put(object) = change
                     && is_it(object)
                 {
                     let key = (

@@ -11,10 +11,10 @@ use orkestra_core::plan::policy::ChildPolicy;
 
 use super::{
     Failure,
-    options::{Cluster, Election, Http, Process, parse_namespace},
+    options::{ConnectionOptions, ElectionOptions, Http, Process, parse_namespace},
     serve::{Service, serve},
     sources::Fetching,
-    webhooks::Webhooks,
+    webhooks::WebhookOptions,
 };
 use crate::meta::{ClusterFetch, Feed, Installation, Namespaces};
 
@@ -45,11 +45,11 @@ pub(super) struct Args {
     #[command(flatten)]
     http: Http,
     #[command(flatten)]
-    election: Election,
+    election: ElectionOptions,
     #[command(flatten)]
-    webhooks: Webhooks,
+    webhooks: WebhookOptions,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ConnectionOptions,
     #[command(flatten)]
     sources: Fetching,
 }

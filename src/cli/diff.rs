@@ -6,11 +6,11 @@ use orkestra_cluster::client;
 
 use super::{
     Failure, changes,
-    options::{Cluster, Files, parse_namespace},
+    options::{ConnectionOptions, FileOptions, parse_namespace},
     output::{self, Counts},
-    sources::Sources,
+    sources::SourceOptions,
 };
-use crate::diff::{self, Diffed, Request};
+use crate::diff::{self, DiffRequest, Diffed};
 
 /// The exit code if the comparison failed: 1 means differences.
 const TROUBLE: u8 = 2;
@@ -30,7 +30,7 @@ const TROUBLE: u8 = 2;
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(flatten)]
-    files: Files,
+    files: FileOptions,
     /// Custom resources to compare instead of those in the cluster; may be repeated
     #[arg(short, long = "cr", value_name = "FILE", num_args = 1..)]
     crs: Vec<PathBuf>,
@@ -44,9 +44,9 @@ pub(super) struct Args {
     #[arg(long)]
     show_secrets: bool,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ConnectionOptions,
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceOptions,
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
@@ -77,7 +77,7 @@ async fn differs(args: Args) -> Result<bool, Failure> {
 async fn compare(args: Args) -> Result<Diffed, Failure> {
     let katalogs = args.files.or_default()?;
     let fetch = args.sources.fetch(&katalogs)?;
-    let request = Request {
+    let request = DiffRequest {
         katalogs,
         resources: args.crs,
         namespace: args.namespace,

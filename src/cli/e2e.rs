@@ -8,13 +8,13 @@ use orkestra_cluster::client::ClusterOptions;
 
 use super::{
     Failure,
-    options::{Calls, Cluster},
+    options::{CallOptions, ConnectionOptions},
     output::{self, Counts},
     serve::stop_on_signals,
     sources::Fetching,
 };
 use crate::{
-    e2e::{self, Choice, E2eResults, Options, Progress, SessionError},
+    e2e::{self, Choice, E2eOptions, E2eResults, SessionError, TestProgress},
     telemetry::{self, LogFilter, LogFormat},
 };
 
@@ -58,7 +58,7 @@ pub(super) struct Args {
     )]
     log: LogFilter,
     #[command(flatten)]
-    calls: Calls,
+    calls: CallOptions,
     /// Use the cluster of the kubeconfig for all documents; implied by `--kubeconfig` and `--context`
     #[arg(long, help_heading = "Cluster")]
     use_current: bool,
@@ -83,7 +83,7 @@ pub(super) struct Args {
     #[arg(long, help_heading = "Cluster")]
     keep_cluster: bool,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ConnectionOptions,
     #[command(flatten)]
     sources: Fetching,
 }
@@ -117,7 +117,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         None => Choice::Declared(given),
     };
     let (format, calls) = (args.output, args.calls);
-    let options = Options {
+    let options = E2eOptions {
         cluster,
         assets: args.assets,
         keep: args.keep_cluster,
@@ -168,12 +168,14 @@ fn ended(ran: E2eResults, is_stopped: bool) -> Result<(), Failure> {
 }
 
 /// Prints the progress.
-fn show(format: Format, progress: Progress<'_>) {
+fn show(format: Format, progress: TestProgress<'_>) {
     let text = match (format, progress) {
-        (_, Progress::Note(text)) if format == Format::Text => text.trim_end().to_owned() + "\n",
-        (Format::Text, Progress::Begun(report)) => e2e::begun_text(report),
-        (Format::Text, Progress::Ended(case)) => e2e::case_text(case),
-        (Format::Text, Progress::Finished(report)) => e2e::finished_text(report),
+        (_, TestProgress::Note(text)) if format == Format::Text => {
+            text.trim_end().to_owned() + "\n"
+        }
+        (Format::Text, TestProgress::Begun(report)) => e2e::begun_text(report),
+        (Format::Text, TestProgress::Ended(case)) => e2e::case_text(case),
+        (Format::Text, TestProgress::Finished(report)) => e2e::finished_text(report),
         _ => return,
     };
     // A reader that is gone misses nothing: the exit code says the rest.

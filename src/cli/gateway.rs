@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Failure,
-    options::{Cluster, Http, Process, parse_namespace},
+    options::{ConnectionOptions, Http, Process, parse_namespace},
     serve::{Ports, reach, stop_on_signals},
-    webhooks::Webhooks,
+    webhooks::WebhookOptions,
 };
 use crate::{
     meta::{Namespaces, Publisher, follow_plans},
@@ -45,9 +45,9 @@ pub(super) struct Args {
     #[command(flatten)]
     http: Http,
     #[command(flatten)]
-    webhooks: Webhooks,
+    webhooks: WebhookOptions,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ConnectionOptions,
 }
 
 // Over 60 lines: the parts of a process in the order in which they start and stop.

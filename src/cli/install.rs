@@ -13,10 +13,12 @@ use orkestra_core::{api::duration, plan::rbac};
 
 use super::{
     Failure,
-    options::{Cluster, parse_namespace},
+    options::{ConnectionOptions, parse_namespace},
     output,
 };
-use crate::install::{self, Apply, Done, Error, Level, Manifests, Object, Request};
+use crate::install::{
+    self, Apply, ApplyOutcome, Error, Level, ManifestObject, Manifests, ManifestsRequest,
+};
 
 /// The timeout of the first request to the cluster.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -58,7 +60,7 @@ pub(super) struct Args {
     #[arg(long)]
     ignore_preflight: bool,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ConnectionOptions,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -105,7 +107,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
             install::DryRun::No
         },
     };
-    let mut lines = |object: &Object, done: Done| {
+    let mut lines = |object: &ManifestObject, done: ApplyOutcome| {
         let dry = if is_dry { " (dry run)" } else { "" };
         // A closed pipe does not interrupt an installation.
         let _ = output::print(&format!("{object} {}{dry}\n", done.word()));
@@ -123,8 +125,8 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
 }
 
 /// Returns the values of the flags.
-fn request(args: &Args) -> anyhow::Result<Request> {
-    let mut request = Request {
+fn request(args: &Args) -> anyhow::Result<ManifestsRequest> {
+    let mut request = ManifestsRequest {
         namespace: args.namespace.clone(),
         values: Vec::new(),
         capabilities: Capabilities::default(),
@@ -143,14 +145,14 @@ fn request(args: &Args) -> anyhow::Result<Request> {
 }
 
 /// Connects to the cluster.
-pub(super) async fn connect(cluster: &Cluster) -> Result<Wire, Failure> {
+pub(super) async fn connect(cluster: &ConnectionOptions) -> Result<Wire, Failure> {
     let connection: Connection = client::connect(&cluster.options()).await?;
     output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
     Ok(Wire::new(connection.client))
 }
 
 /// Prints the findings of the checks. Errors stop the installation.
-async fn check(args: &Args, wire: &Wire, objects: &[Object]) -> Result<(), Failure> {
+async fn check(args: &Args, wire: &Wire, objects: &[ManifestObject]) -> Result<(), Failure> {
     let now = jiff::Timestamp::now();
     let checking = install::preflight(wire, objects, &args.namespace, now);
     let findings = output::progress("checking the cluster", checking).await?;

@@ -7,9 +7,9 @@ use orkestra_core::compose::{Lock, Locked};
 
 use super::{
     Failure,
-    options::Files,
+    options::FileOptions,
     output::{self, Counts},
-    sources::{Sources, lock_file},
+    sources::{SourceOptions, lock_file},
 };
 use crate::files;
 
@@ -22,12 +22,12 @@ use crate::files;
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(flatten)]
-    files: Files,
+    files: FileOptions,
     /// Compare only, and print the sources that differ
     #[arg(long)]
     check: bool,
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceOptions,
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use orkestra_cluster::{client, wire::Wire};
 
-use super::{Failure, options::Cluster, output};
+use super::{Failure, options::ConnectionOptions, output};
 use crate::migrate;
 
 /// Migrate stored objects
@@ -34,7 +34,7 @@ struct Storage {
     #[arg(long, value_name = "NAMESPACE/NAME")]
     from: Option<String>,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ConnectionOptions,
 }
 
 impl From<migrate::Error> for Failure {
@@ -57,7 +57,7 @@ pub(super) async fn execute(
     let definition = migrate::find(&wire, &args.kind).await?;
     let (name, version) = (&definition.name, &definition.served.version);
     let mut last = args.from.clone();
-    let progress = |progress: &migrate::Progress| {
+    let progress = |progress: &migrate::MigrationProgress| {
         last.clone_from(&progress.last);
         output::note(&format!(
             "{name}: {} objects are stored in {version}",

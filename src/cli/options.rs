@@ -26,7 +26,7 @@ const PROBE_PORT: u16 = 8081;
 /// The cluster that a command connects to; only commands that connect to one have these flags.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
-pub(super) struct Cluster {
+pub(super) struct ConnectionOptions {
     /// Kubeconfig to use instead of $KUBECONFIG, ~/.kube/config or the Pod's service account
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -35,10 +35,10 @@ pub(super) struct Cluster {
     context: Option<String>,
 }
 
-/// The IDs of the flags of [`Cluster`].
+/// The IDs of the flags of [`ConnectionOptions`].
 pub(super) const CLUSTER_FLAGS: [&str; 2] = ["kubeconfig", "context"];
 
-impl Cluster {
+impl ConnectionOptions {
     pub(super) fn options(&self) -> ClusterOptions {
         ClusterOptions {
             kubeconfig: self.kubeconfig.clone(),
@@ -49,7 +49,7 @@ impl Cluster {
 
 /// The Katalog files of a command.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct Files {
+pub(super) struct FileOptions {
     /// Katalog files
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -75,7 +75,7 @@ pub(super) struct FileFlags {
 /// The default files of a command, in order of preference.
 const DEFAULT_FILES: [&str; 2] = ["katalog.yaml", "komposer.yaml"];
 
-impl Files {
+impl FileOptions {
     /// The paths in the order of the command line: flags last.
     pub(super) fn given(self) -> Vec<PathBuf> {
         let Self { mut paths, flags } = self;
@@ -197,12 +197,12 @@ pub(super) struct Process {
         value_enum,
         default_value_t
     )]
-    log_format: Format,
+    log_format: LogFormatArg,
     /// Log filter: a level (error, warn, info, debug, trace, off), or levels per module, such as warn,orkestra=debug
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", hide_env_values = true, default_value = telemetry::DEFAULT_FILTER)]
     log: LogFilter,
     #[command(flatten)]
-    calls: Calls,
+    calls: CallOptions,
     /// Time for writes in flight to finish after SIGTERM or SIGINT; writes that take longer are logged and abandoned
     #[arg(
         long,
@@ -217,7 +217,7 @@ pub(super) struct Process {
 
 /// Options of `external` calls.
 #[derive(Debug, clap::Args)]
-pub(super) struct Calls {
+pub(super) struct CallOptions {
     /// Target that `external` may call; may be repeated [default: none]. A host (api.example.org), the subdomains of a host
     /// (*.example.org), an IP address, or a network (10.96.0.0/12). Append a port (host:8443) to permit only that port. Hosts
     /// require https; write http:// before a host to permit plain HTTP too
@@ -241,7 +241,7 @@ pub(super) struct Calls {
 /// Leader election among replicas.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Leader election")]
-pub(super) struct Election {
+pub(super) struct ElectionOptions {
     /// Elect a leader among replicas; set `false` for a single replica
     #[arg(
         long = "leader-elect",
@@ -277,7 +277,7 @@ pub(super) struct Election {
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Format {
+enum LogFormatArg {
     /// Human-readable text
     #[default]
     Human,
@@ -289,8 +289,8 @@ impl Process {
     /// Starts logging with the format and filter of the flags.
     pub(super) fn start_logging(&self) {
         let format = match self.log_format {
-            Format::Human => LogFormat::Human,
-            Format::Json => LogFormat::Json,
+            LogFormatArg::Human => LogFormat::Human,
+            LogFormatArg::Json => LogFormat::Json,
         };
         telemetry::init(format, &self.log);
     }
@@ -301,7 +301,7 @@ impl Process {
     }
 }
 
-impl Calls {
+impl CallOptions {
     /// The client for `external` calls. It never calls the API server.
     pub(super) fn external(&self, connection: &Connection) -> Client {
         let mut guard = Guard::new(CommaSeparated::all(&self.external_allow))

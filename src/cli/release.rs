@@ -11,13 +11,13 @@ use orkestra_core::plan::{Declaring, GroupKind, KatalogRef};
 
 use super::{
     Failure, files,
-    options::{Cluster, FileFlags, parse_namespace},
+    options::{ConnectionOptions, FileFlags, parse_namespace},
     output, run,
-    sources::Sources,
+    sources::SourceOptions,
 };
 use crate::{
     compose::Fetch,
-    meta::{self, Installation, Outcome},
+    meta::{self, Installation, ReleaseOutcome},
 };
 
 /// The timeout of the first request to the cluster.
@@ -50,9 +50,9 @@ pub(super) struct Args {
     #[arg(long, requires = "names")]
     force: bool,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ConnectionOptions,
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceOptions,
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
@@ -94,18 +94,18 @@ async fn release_katalog(
     let mut failed = 0;
     for (kind, outcome) in &outcomes {
         match outcome {
-            Outcome::Released(released) => note(kind, *released),
-            Outcome::Claimed(holder) => {
+            ReleaseOutcome::Released(released) => note(kind, *released),
+            ReleaseOutcome::Claimed(holder) => {
                 output::note(&format!("{kind}: not released, {holder} operates it"));
             }
-            Outcome::Unproven => output::note(&format!(
+            ReleaseOutcome::Unproven => output::note(&format!(
                 "{kind}: not released, neither a claim nor a stored revision shows that {} operated it",
                 katalog.titled()
             )),
-            Outcome::Failed(error) if force => output::note(&format!(
+            ReleaseOutcome::Failed(error) if force => output::note(&format!(
                 "{kind}: left behind with finalizers and labels of Orkestra: {error}"
             )),
-            Outcome::Failed(error) => {
+            ReleaseOutcome::Failed(error) => {
                 failed += 1;
                 output::error(&anyhow!("cannot release {kind}: {error}"));
             }
@@ -166,7 +166,7 @@ async fn release_free(
     if let Some(holder) = meta::claimed_elsewhere(&wire, kind, &own, now).await? {
         return Err(anyhow!("{holder} operates it; delete or stop that first"));
     }
-    Ok(meta::release_kind(&wire, operated, &meta::Progress::default()).await?)
+    Ok(meta::release_kind(&wire, operated, &meta::ReleaseProgress::default()).await?)
 }
 
 fn note(kind: &GroupKind, released: meta::Released) {

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 
 use super::{
     Failure,
-    options::Files,
+    options::FileOptions,
     output::{self, Counts},
-    sources::Sources,
+    sources::SourceOptions,
 };
 use crate::{
     files::STDIN,
-    render::{self, Rendered, Request, Show},
+    render::{self, RenderRequest, Rendered, Show},
 };
 
 /// The default of the current time in templates: a constant.
@@ -34,7 +34,7 @@ const DEFAULT_TIME: &str = "2025-01-01T00:00:00Z";
 #[expect(clippy::struct_excessive_bools, reason = "a flag each")]
 pub(super) struct Args {
     #[command(flatten)]
-    files: Files,
+    files: FileOptions,
     /// Custom resources; may be repeated
     #[arg(short, long = "cr", value_name = "FILE", num_args = 1.., required_unless_present = "resolved")]
     crs: Vec<PathBuf>,
@@ -73,7 +73,7 @@ pub(super) struct Args {
     #[arg(long)]
     with_status: bool,
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceOptions,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -99,7 +99,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     }
     let katalogs = args.files.or_default()?;
     let fetch = args.sources.fetch(&katalogs)?;
-    let request = Request {
+    let request = RenderRequest {
         katalogs,
         resources: args.crs,
         status: args.status,

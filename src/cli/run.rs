@@ -13,10 +13,10 @@ use orkestra_core::plan::policy::ChildPolicy;
 
 use super::{
     Failure,
-    options::{Cluster, Files, Http, Process},
+    options::{ConnectionOptions, FileOptions, Http, Process},
     output,
     serve::{Service, serve},
-    sources::Sources,
+    sources::SourceOptions,
 };
 use crate::meta::{self, Feed, FileError, Installation, Notice};
 
@@ -38,15 +38,15 @@ pub(super) const INSTALLATION: &str = "ork run";
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(flatten)]
-    pub(super) files: Files,
+    pub(super) files: FileOptions,
     #[command(flatten)]
     process: Process,
     #[command(flatten)]
     http: Http,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ConnectionOptions,
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceOptions,
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
@@ -57,7 +57,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     super::files::check(&paths, &*fetch).await?;
     let (notices, received) = mpsc::unbounded_channel();
     let reporter = tasks::named(Task::Notices, "").start(print_notices(received));
-    let feed = Feed::Files(meta::Files {
+    let feed = Feed::Files(meta::KatalogFiles {
         paths: paths.clone(),
         poll: POLL,
         notices,

@@ -14,12 +14,12 @@ use super::{Failure, output};
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// Kind of document
-    #[arg(value_enum, default_value_t = Kind::Katalog)]
-    kind: Kind,
+    #[arg(value_enum, default_value_t = SchemaKind::Katalog)]
+    kind: SchemaKind,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Kind {
+enum SchemaKind {
     Katalog,
     Motif,
     Komposer,
@@ -30,11 +30,11 @@ enum Kind {
 
 pub(super) fn execute(args: &Args) -> Result<(), Failure> {
     let kind = match args.kind {
-        Kind::Katalog => DocumentKind::Katalog,
-        Kind::Motif => DocumentKind::Motif,
-        Kind::Komposer => DocumentKind::Komposer,
-        Kind::E2e => DocumentKind::E2e,
-        Kind::Simulate => DocumentKind::Simulate,
+        SchemaKind::Katalog => DocumentKind::Katalog,
+        SchemaKind::Motif => DocumentKind::Motif,
+        SchemaKind::Komposer => DocumentKind::Komposer,
+        SchemaKind::E2e => DocumentKind::E2e,
+        SchemaKind::Simulate => DocumentKind::Simulate,
     };
     let schema = reference::json_schema(kind).context("the kind has no schema")?;
     let text = serde_json::to_string_pretty(&schema).context("cannot write the schema")?;

@@ -28,12 +28,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Failure,
-    options::{Election, Http, Process, is_loopback},
-    webhooks::Webhooks,
+    options::{ElectionOptions, Http, Process, is_loopback},
+    webhooks::WebhookOptions,
 };
 use crate::{
     lead::{self, CandidateConfig, Elector},
-    meta::{Feed, Fetch, FileError, Installation, Namespaces, Runtime},
+    meta::{Feed, FetchExternal, FileError, Installation, Namespaces, Runtime},
     metrics::CallMetrics,
     runtime::context::Context,
     server::{
@@ -62,14 +62,14 @@ pub(super) struct Service<'a> {
     /// The time to wait for an unreachable cluster.
     pub(super) patience: Duration,
     /// The flags of leader election; `None` for a process without leader election.
-    pub(super) election: Option<&'a Election>,
+    pub(super) election: Option<&'a ElectionOptions>,
     pub(super) feed: Feed,
     /// The sensitive children that Katalogs in the cluster may declare.
     pub(super) children: ChildPolicy,
     /// The flags of the webhooks; `None` for a process without.
-    pub(super) webhooks: Option<&'a Webhooks>,
+    pub(super) webhooks: Option<&'a WebhookOptions>,
     /// Fetches the sources of Komposers of the cluster.
-    pub(super) fetch: Option<Arc<dyn Fetch>>,
+    pub(super) fetch: Option<Arc<dyn FetchExternal>>,
     /// The installation that claims kinds. With leader election, it is named after the Lease.
     pub(super) installation: Installation,
 }
@@ -291,7 +291,7 @@ fn home(cluster: &ClusterOptions, client: &kube::Client) -> Option<Arc<str>> {
 }
 
 /// Prepares a candidate. Its Lease is in the namespace of the flag, else in that of the Pod or the kubeconfig.
-async fn stand(election: &Election, cluster: &ClusterOptions) -> Result<Candidate, Failure> {
+async fn stand(election: &ElectionOptions, cluster: &ClusterOptions) -> Result<Candidate, Failure> {
     let client = client::connect(cluster).await?.client;
     let namespace = election.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());

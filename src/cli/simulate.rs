@@ -14,7 +14,7 @@ use super::{
     output::{self, Counts},
     sources::Fetching,
 };
-use crate::simulate::{self, Init, Options, Simulated};
+use crate::simulate::{self, Init, SimulateOptions, Simulated};
 
 /// The default file.
 const FILE: &str = "simulate.yaml";
@@ -114,7 +114,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     if paths.is_empty() {
         paths.push(PathBuf::from(FILE));
     }
-    let options = Options {
+    let options = SimulateOptions {
         resources: args.crs,
         definitions: args.crds,
         cycles: args.cycles,
@@ -139,7 +139,11 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
 }
 
 /// Runs the simulations once and prints the results.
-async fn once(paths: &[PathBuf], options: &Options, format: Format) -> Result<Simulated, Failure> {
+async fn once(
+    paths: &[PathBuf],
+    options: &SimulateOptions,
+    format: Format,
+) -> Result<Simulated, Failure> {
     let started = Instant::now();
     let simulated = simulate::simulate(paths, options).await;
     let took = started.elapsed();

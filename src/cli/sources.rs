@@ -62,7 +62,7 @@ pub(super) struct Fetching {
 /// The sources that Komposers in files may name.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Sources")]
-pub(super) struct Sources {
+pub(super) struct SourceOptions {
     #[command(flatten)]
     fetching: Fetching,
     /// Require the revisions in komposer.lock, which `ork lock` writes
@@ -127,7 +127,7 @@ impl Fetching {
     }
 }
 
-impl Sources {
+impl SourceOptions {
     /// The fetcher for files that the user names.
     pub(super) fn fetcher(&self) -> anyhow::Result<Fetcher> {
         self.fetching.fetcher()

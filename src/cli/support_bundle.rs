@@ -7,10 +7,10 @@ use orkestra_core::plan::rbac;
 
 use super::{
     Failure,
-    options::{Cluster, parse_namespace},
+    options::{ConnectionOptions, parse_namespace},
     output,
 };
-use crate::support::{self, Request};
+use crate::support::{self, BundleRequest};
 
 /// The timeout of the first request to the cluster.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -46,14 +46,14 @@ pub(super) struct Args {
     #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
     max_size: u32,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ConnectionOptions,
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let connection = client::connect(&args.cluster.options()).await?;
     output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
     let now = jiff::Timestamp::now();
-    let request = Request {
+    let request = BundleRequest {
         namespaces: args.namespaces,
         system: args.system_namespace,
         runtime: args.runtime,

@@ -6,7 +6,7 @@ use orkestra_core::{api::duration, plan::rbac};
 
 use super::{
     Failure, install,
-    options::{Cluster, parse_namespace},
+    options::{ConnectionOptions, parse_namespace},
     output,
 };
 use crate::install::{Removal, remove};
@@ -39,7 +39,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration::parse)]
     timeout: Duration,
     #[command(flatten)]
-    cluster: Cluster,
+    cluster: ConnectionOptions,
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {

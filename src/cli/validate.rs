@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use super::{
     Failure,
-    options::Files,
+    options::FileOptions,
     output::{self, Counts},
-    sources::Sources,
+    sources::SourceOptions,
 };
 use crate::files::{self, Compiled, Validated};
 
@@ -27,7 +27,7 @@ use crate::files::{self, Compiled, Validated};
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     #[command(flatten)]
-    files: Files,
+    files: FileOptions,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
@@ -42,7 +42,7 @@ pub(super) struct Args {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceOptions,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{Failure, install::connect, options, output};
 use crate::{
     KUBERNETES, VERSION,
-    install::{Definition, Skew, definitions, skews},
+    install::{OwnDefinition, Skew, definitions, skews},
 };
 
 /// The commit, if the build was given one: `make release` and packagers set `ORK_COMMIT`.
@@ -31,7 +31,7 @@ pub(super) struct Args {
     #[arg(long)]
     cluster: bool,
     #[command(flatten)]
-    at: options::Cluster,
+    at: options::ConnectionOptions,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -50,7 +50,7 @@ struct VersionReport {
     target: String,
     features: Vec<&'static str>,
     kubernetes: &'static [&'static str],
-    crds: Vec<Definition>,
+    crds: Vec<OwnDefinition>,
     cluster: Option<Vec<Compared>>,
 }
 
@@ -105,7 +105,7 @@ fn about() -> VersionReport {
     }
 }
 
-async fn compare(at: &options::Cluster) -> Result<Vec<Compared>, Failure> {
+async fn compare(at: &options::ConnectionOptions) -> Result<Vec<Compared>, Failure> {
     let wire = connect(at).await?;
     let compared = tokio::time::timeout(PATIENCE, skews(&wire)).await;
     let compared = compared.map_err(|_| {

@@ -23,7 +23,7 @@ use super::{
     options::{parse_listen, parse_namespace},
 };
 use crate::{
-    gateway::{self, AuthorCheck, Options, Reach},
+    gateway::{self, AuthorCheck, GatewayOptions, Reach},
     meta::{Directory, Namespaces},
     runtime::context::Context,
     server::listen,
@@ -37,7 +37,7 @@ const SERVICE: &str = "orkestra";
 /// The webhooks of a process.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Webhooks")]
-pub(super) struct Webhooks {
+pub(super) struct WebhookOptions {
     /// Serve webhooks [default: on in a Pod, and with --webhooks-listen or --webhooks-url]
     #[arg(
         id = "webhooks",
@@ -152,10 +152,10 @@ enum Switch {
 /// A bound port of the webhooks.
 pub(super) struct Bound {
     listener: TcpListener,
-    files: Option<gateway::Files>,
+    files: Option<gateway::CertificateFiles>,
 }
 
-impl Webhooks {
+impl WebhookOptions {
     /// Binds the port; `None` if there are no webhooks. `always` is for a process that does nothing else.
     pub(super) async fn bind(&self, always: bool) -> Result<Option<Bound>, Failure> {
         let is_asked = self.listen.is_some() || self.url.is_some();
@@ -172,7 +172,7 @@ impl Webhooks {
         let files = match files {
             None => None,
             Some(((certificate, key), authorities)) => {
-                let files = gateway::Files {
+                let files = gateway::CertificateFiles {
                     certificate: certificate.clone(),
                     key: key.clone(),
                     authorities: authorities.clone(),
@@ -187,7 +187,7 @@ impl Webhooks {
         Ok(Some(Bound { listener, files }))
     }
 
-    fn options(&self, namespace: &str, katalogs: Namespaces) -> Options {
+    fn options(&self, namespace: &str, katalogs: Namespaces) -> GatewayOptions {
         let reach = match &self.url {
             Some(url) => Reach::Url(url.clone()),
             None => Reach::Service {
@@ -195,7 +195,7 @@ impl Webhooks {
             },
         };
         let namespace = self.namespace.as_deref().unwrap_or(namespace);
-        Options {
+        GatewayOptions {
             name: self.name.clone(),
             namespace: namespace.to_owned(),
             secret: self.secret.clone(),
@@ -226,7 +226,7 @@ impl Webhooks {
         let address = bound.listener.local_addr();
         let address = address.context("cannot determine the bound address")?;
         tracing::info!(%address, "webhooks listen");
-        let options = Options {
+        let options = GatewayOptions {
             files: bound.files,
             ..self.options(context.wire.default_namespace(), katalogs)
         };

@@ -4,7 +4,7 @@ use std::{io, path::Path, sync::Arc};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use orkestra_core::{
-    compose::{self, Artifact, Request, RequestKind, Verified},
+    compose::{self, Artifact, RequestKind, SourceRequest, Verified},
     diagnostics::Code,
 };
 use tokio::io::AsyncReadExt as _;
@@ -20,7 +20,7 @@ pub struct DiskFiles;
 
 impl DiskFiles {
     /// Reads the file of a request.
-    async fn read(request: &Request, path: &str) -> Fetched {
+    async fn read(request: &SourceRequest, path: &str) -> Fetched {
         match read(Path::new(path)).await {
             Ok(text) => {
                 let documents = vec![compose::Fetched {
@@ -44,7 +44,7 @@ impl DiskFiles {
 }
 
 impl Fetch for DiskFiles {
-    fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched> {
+    fn fetch<'a>(&'a self, request: &'a SourceRequest) -> BoxFuture<'a, Fetched> {
         async move {
             if let RequestKind::File { path } = &request.kind {
                 return Self::read(request, path).await;

@@ -17,8 +17,8 @@ use std::{fmt, io, path::Path, sync::Arc};
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use orkestra_core::{
     compose::{
-        Artifact, Artifacts, Base, Composition, LOCK_FILE, Lock, Locked, Merged, Request, Resolved,
-        merge,
+        Artifact, Artifacts, Base, Composition, LOCK_FILE, Lock, Locked, Merged,
+        ResolvedComposition, SourceRequest, merge,
     },
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{DocumentKind, Source, read_katalog, read_komposer},
@@ -31,13 +31,13 @@ const MOST_ROUNDS: usize = 32;
 
 /// Fetches sources.
 pub trait Fetch: Send + Sync + fmt::Debug {
-    /// Fetches one source. The error has the place of the source: see [`Request::problem`].
-    fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched>;
+    /// Fetches one source. The error has the place of the source: see [`SourceRequest::problem`].
+    fn fetch<'a>(&'a self, request: &'a SourceRequest) -> BoxFuture<'a, Fetched>;
 
     /// Fetches one source in its locked revision; a fetcher that knows no revisions fetches the current one.
     fn fetch_locked<'a>(
         &'a self,
-        request: &'a Request,
+        request: &'a SourceRequest,
         _locked: &'a Locked,
     ) -> BoxFuture<'a, Fetched> {
         self.fetch(request)
@@ -85,7 +85,7 @@ pub struct ChartReference<'a> {
 pub type Fetched = Result<Arc<Artifact>, Box<Diagnostic>>;
 
 /// A merged composition, with warnings.
-pub type Merge = Result<(Resolved, Vec<Diagnostic>), Diagnostics>;
+pub type Merge = Result<(ResolvedComposition, Vec<Diagnostic>), Diagnostics>;
 
 /// Fetches the sources of a composition and merges them.
 ///

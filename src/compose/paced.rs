@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use orkestra_core::compose::{Artifact, Locked, Request, RequestKind};
+use orkestra_core::compose::{Artifact, Locked, RequestKind, SourceRequest};
 use tokio::time::Instant;
 
 use super::{ChartReference, Fetch, Fetched};
@@ -33,7 +33,7 @@ type Motif = Result<Arc<Artifact>, String>;
 #[derive(Debug, Clone)]
 struct Last {
     /// The request that it answers: another one with the same identity may have other credentials.
-    request: Request,
+    request: SourceRequest,
     /// The revision that was asked for.
     locked: Option<Locked>,
     until: Instant,
@@ -50,10 +50,10 @@ impl Paced {
         }
     }
 
-    fn last(&self, request: &Request, locked: Option<&Locked>) -> Option<Last> {
+    fn last(&self, request: &SourceRequest, locked: Option<&Locked>) -> Option<Last> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last = last.get(&request.id)?.clone();
-        let is_same = |last: &Request| {
+        let is_same = |last: &SourceRequest| {
             (&last.kind, &last.auth, &last.verify)
                 == (&request.kind, &request.auth, &request.verify)
         };
@@ -63,7 +63,7 @@ impl Paced {
     /// Keeps the result of a source, and returns what counts.
     fn keep(
         &self,
-        (request, locked): (&Request, Option<&Locked>),
+        (request, locked): (&SourceRequest, Option<&Locked>),
         before: Option<Arc<Artifact>>,
         fetched: Fetched,
     ) -> Fetched {
@@ -110,13 +110,13 @@ impl Fetch for Paced {
         self.inner.chart(chart)
     }
 
-    fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched> {
+    fn fetch<'a>(&'a self, request: &'a SourceRequest) -> BoxFuture<'a, Fetched> {
         self.paced(request, None).boxed()
     }
 
     fn fetch_locked<'a>(
         &'a self,
-        request: &'a Request,
+        request: &'a SourceRequest,
         locked: &'a Locked,
     ) -> BoxFuture<'a, Fetched> {
         self.paced(request, Some(locked)).boxed()
@@ -128,7 +128,7 @@ impl Fetch for Paced {
 }
 
 impl Paced {
-    async fn paced(&self, request: &Request, locked: Option<&Locked>) -> Fetched {
+    async fn paced(&self, request: &SourceRequest, locked: Option<&Locked>) -> Fetched {
         let fetching = || match locked {
             Some(locked) => self.inner.fetch_locked(request, locked),
             None => self.inner.fetch(request),

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use orkestra_core::{
-    compose::{Artifact, Lock, Locked, Request, RequestKind},
+    compose::{Artifact, Lock, Locked, RequestKind, SourceRequest},
     diagnostics::{Code, Diagnostic},
 };
 use orkestra_sources::{Document, Error, Fetcher, NoSecrets, Pin, Secrets, Source};
@@ -56,11 +56,11 @@ impl Remote {
     }
 
     /// Returns what the lock records about a source.
-    fn locked_as(&self, request: &Request) -> Option<&Locked> {
+    fn locked_as(&self, request: &SourceRequest) -> Option<&Locked> {
         self.lock.as_ref()?.sources.get(&request.id)
     }
 
-    async fn fetched(&self, request: &Request, locked: Option<&Locked>) -> Fetched {
+    async fn fetched(&self, request: &SourceRequest, locked: Option<&Locked>) -> Fetched {
         let fetched = if let RequestKind::File { .. } = &request.kind {
             DiskFiles.fetch(request).await?
         } else {
@@ -120,13 +120,13 @@ impl Fetch for Remote {
         .boxed()
     }
 
-    fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched> {
+    fn fetch<'a>(&'a self, request: &'a SourceRequest) -> BoxFuture<'a, Fetched> {
         self.fetched(request, self.locked_as(request)).boxed()
     }
 
     fn fetch_locked<'a>(
         &'a self,
-        request: &'a Request,
+        request: &'a SourceRequest,
         locked: &'a Locked,
     ) -> BoxFuture<'a, Fetched> {
         let own = self.locked_as(request);
@@ -147,7 +147,7 @@ impl fmt::Debug for Remote {
 }
 
 /// The problem of a source, at its place.
-fn problem(request: &Request, error: &Error) -> Diagnostic {
+fn problem(request: &SourceRequest, error: &Error) -> Diagnostic {
     let chain = orkestra_ground::chain(error);
     let problem = request.problem(Code::Unreadable, format!("cannot be fetched: {chain}"));
     match error {

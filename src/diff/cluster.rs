@@ -66,12 +66,12 @@ pub(super) struct Served {
 }
 
 /// A cluster, with a cache of its kinds.
-pub(super) struct Cluster {
+pub(super) struct LiveCluster {
     client: kube::Client,
     kinds: Mutex<Vec<Served>>,
 }
 
-impl Cluster {
+impl LiveCluster {
     pub(super) fn new(client: kube::Client) -> Self {
         Self {
             client,

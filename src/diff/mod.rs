@@ -28,13 +28,14 @@ use orkestra_core::{
 };
 use serde_json::Value;
 
-use self::cluster::Cluster;
+use self::cluster::LiveCluster;
 pub use self::{cluster::Error, print::unified};
 use crate::{
     compose::Fetch,
     files::{self, Compiled},
     render::{
-        Object, Pass, RenderInput, Rendered, is_secret, pass, pick, read_calls, read_objects,
+        FileObject, RenderInput, Rendered, RenderedPass, is_secret, pass, pick, read_calls,
+        read_objects,
     },
 };
 
@@ -47,7 +48,7 @@ const ROUNDS: usize = 8;
 
 /// The input of a comparison; `-` is standard input.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct DiffRequest {
     /// Katalogs, and definitions that they do not reference.
     pub katalogs: Vec<PathBuf>,
     /// Custom resources; if there are none, those of the cluster.
@@ -94,7 +95,7 @@ pub struct Change {
 ///
 /// # Errors
 /// The cluster does not answer, or refuses a request.
-pub async fn diff(client: &kube::Client, request: &Request) -> Result<Diffed, Error> {
+pub async fn diff(client: &kube::Client, request: &DiffRequest) -> Result<Diffed, Error> {
     let found = files::validate_with(&request.katalogs, &*request.fetch).await;
     let mut rendered = Rendered {
         passes: Vec::new(),
@@ -112,7 +113,7 @@ pub async fn diff(client: &kube::Client, request: &Request) -> Result<Diffed, Er
         return Ok(diffed);
     }
     let desk = CompareContext {
-        cluster: Cluster::new(client.clone()),
+        cluster: LiveCluster::new(client.clone()),
         katalogs: &found.katalogs,
         calls: &calls,
         request,
@@ -132,10 +133,10 @@ pub async fn diff(client: &kube::Client, request: &Request) -> Result<Diffed, Er
 
 /// The shared input of all comparisons.
 struct CompareContext<'a> {
-    cluster: Cluster,
+    cluster: LiveCluster,
     katalogs: &'a [Compiled],
     calls: &'a BTreeMap<String, Node>,
-    request: &'a Request,
+    request: &'a DiffRequest,
 }
 
 impl CompareContext<'_> {
@@ -148,7 +149,7 @@ impl CompareContext<'_> {
     }
 
     /// Returns the cluster's custom resources that the Katalogs reconcile and that are not being deleted.
-    async fn live_resources(&self) -> Result<Vec<Object>, Error> {
+    async fn live_resources(&self) -> Result<Vec<FileObject>, Error> {
         let (mut seen, mut resources) = (BTreeSet::new(), Vec::new());
         for operator in self.operators() {
             if !seen.insert(operator.resource.group_kind()) {
@@ -163,7 +164,7 @@ impl CompareContext<'_> {
                 .cluster
                 .list(&served, namespace, &labels.join(","))
                 .await?;
-            let all = all.into_iter().map(Object::live);
+            let all = all.into_iter().map(FileObject::live);
             resources.extend(all.filter(|resource| {
                 let metadata = resource.node.get("metadata");
                 let text = |field| metadata.and_then(|metadata| metadata.get(field)?.as_str());
@@ -177,7 +178,7 @@ impl CompareContext<'_> {
     }
 
     /// Merges custom resources of files with their live state.
-    async fn with_live(&self, given: Vec<Object>) -> Result<Vec<Object>, Error> {
+    async fn with_live(&self, given: Vec<FileObject>) -> Result<Vec<FileObject>, Error> {
         let mut resources = Vec::with_capacity(given.len());
         for mut resource in given {
             // A custom resource without an operator is reported by the pass.
@@ -194,7 +195,7 @@ impl CompareContext<'_> {
     }
 
     /// Returns the objects that `cross` may read: the custom resources of these Katalogs.
-    async fn cross(&self, resources: &[Object]) -> Result<Vec<Node>, Error> {
+    async fn cross(&self, resources: &[FileObject]) -> Result<Vec<Node>, Error> {
         if self.operators().all(|operator| operator.cross.is_empty()) {
             return Ok(Vec::new());
         }
@@ -209,7 +210,7 @@ impl CompareContext<'_> {
     /// Adds the changes of one custom resource's objects.
     async fn compare(
         &self,
-        resource: &Object,
+        resource: &FileObject,
         cross: &[Node],
         diffed: &mut Diffed,
     ) -> Result<(), Error> {
@@ -262,7 +263,7 @@ impl CompareContext<'_> {
     async fn children(
         &self,
         operator: &OperatorPlan,
-        resource: &Object,
+        resource: &FileObject,
     ) -> Result<Vec<Node>, Error> {
         let metadata = resource.node.get("metadata");
         let Some(uid) = metadata.and_then(|metadata| metadata.get("uid")?.as_str()) else {
@@ -280,7 +281,11 @@ impl CompareContext<'_> {
     }
 
     /// Returns the changes of a pass.
-    async fn changes(&self, operator: &OperatorPlan, pass: &Pass) -> Result<Vec<Change>, Error> {
+    async fn changes(
+        &self,
+        operator: &OperatorPlan,
+        pass: &RenderedPass,
+    ) -> Result<Vec<Change>, Error> {
         let manager = operator.field_manager();
         let objects = pass.preview.objects.iter().zip(&pass.hidden.objects);
         let changes =

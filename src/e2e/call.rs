@@ -7,7 +7,7 @@ use std::{
 
 use orkestra_core::{
     api::e2e::PodChoice,
-    e2e::{Action, Answer, Argument, Call, Filter},
+    e2e::{Argument, CallAction, CallOutput, Filter, ProgramCall},
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ const JQ: &str = "jq";
 
 /// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CallError {
+pub(super) enum TestCallError {
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error(transparent)]
@@ -42,7 +42,7 @@ pub(super) enum CallError {
     Scratch(std::io::Error),
 }
 
-impl CallError {
+impl TestCallError {
     /// True if a retry would have the same result.
     pub(super) fn is_lasting(&self) -> bool {
         match self {
@@ -64,36 +64,36 @@ impl CallError {
 
 /// Runs calls of a document.
 #[derive(Debug)]
-pub(super) struct Caller<'a> {
+pub(super) struct CallRunner<'a> {
     /// The file of the document; paths are relative to it.
     pub(super) file: &'a Path,
     pub(super) place: &'a ProgramEnvironment,
 }
 
-impl Caller<'_> {
+impl CallRunner<'_> {
     /// Runs a call, until `deadline` at most.
     pub(super) async fn run(
         &self,
-        call: &Call<'_>,
+        call: &ProgramCall<'_>,
         deadline: Instant,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<CallOutput, TestCallError> {
         let pod = match &call.pod {
             Some(choice) => Some(self.pod(choice, call.namespace, deadline).await?),
             None => None,
         };
         let pod = pod.as_deref().unwrap_or_default();
         let mut answer = match &call.action {
-            Action::Shell(command) => {
+            CallAction::Shell(command) => {
                 let args = ["-c", command].map(OsString::from);
                 self.place.run(SHELL, &args, None, deadline).await?
             }
-            Action::Kubectl(words, input) => {
+            CallAction::Kubectl(words, input) => {
                 let args = self.args(words, pod, None);
                 let input = input.as_deref();
                 self.place.run(KUBECTL, &args, input, deadline).await?
             }
-            Action::Copy(words) => self.copy(words, pod, deadline).await?,
-            Action::Forward(forward) => {
+            CallAction::Copy(words) => self.copy(words, pod, deadline).await?,
+            CallAction::Forward(forward) => {
                 let target = self.args(&forward.target, pod, None);
                 forward::request(self.place, forward, &target, deadline).await?
             }
@@ -128,13 +128,13 @@ impl Caller<'_> {
         words: &[Argument],
         pod: &str,
         deadline: Instant,
-    ) -> Result<Answer, CallError> {
-        let folder = TempDir::new().map_err(CallError::Scratch)?;
+    ) -> Result<CallOutput, TestCallError> {
+        let folder = TempDir::new().map_err(TestCallError::Scratch)?;
         let file = folder.path().join("copy");
         let args = self.args(words, pod, Some(&file));
         let mut answer = self.place.run(KUBECTL, &args, None, deadline).await?;
         if answer.exit_code == 0 {
-            let copied = std::fs::read(&file).map_err(CallError::Scratch)?;
+            let copied = std::fs::read(&file).map_err(TestCallError::Scratch)?;
             answer.output = String::from_utf8_lossy(&copied).into_owned();
         }
         Ok(answer)
@@ -146,7 +146,7 @@ impl Caller<'_> {
         choice: &PodChoice,
         namespace: Option<&str>,
         deadline: Instant,
-    ) -> Result<String, CallError> {
+    ) -> Result<String, TestCallError> {
         if let Some(name) = &choice.name {
             return Ok(name.clone());
         }
@@ -158,7 +158,7 @@ impl Caller<'_> {
             // The suffix after the name of the Pod makes the holder unique.
             let pod = holder.split('_').next().unwrap_or_default();
             return match pod {
-                "" => Err(CallError::NoLeader(leader.lease.clone())),
+                "" => Err(TestCallError::NoLeader(leader.lease.clone())),
                 pod => Ok(pod.to_owned()),
             };
         }
@@ -169,7 +169,7 @@ impl Caller<'_> {
         let first = names.split_whitespace().min();
         first
             .map(str::to_owned)
-            .ok_or_else(|| CallError::NoPod(labels.to_owned()))
+            .ok_or_else(|| TestCallError::NoPod(labels.to_owned()))
     }
 
     async fn ask(
@@ -177,7 +177,7 @@ impl Caller<'_> {
         args: &[&str],
         namespace: Option<&str>,
         deadline: Instant,
-    ) -> Result<String, CallError> {
+    ) -> Result<String, TestCallError> {
         let namespace = namespace.into_iter().flat_map(|name| ["-n", name]);
         let args: Vec<OsString> = args
             .iter()
@@ -195,7 +195,7 @@ impl Caller<'_> {
         filter: &Filter,
         output: &str,
         deadline: Instant,
-    ) -> Result<String, CallError> {
+    ) -> Result<String, TestCallError> {
         let (expression, input) = match filter {
             Filter::Json(expression) => (expression, output.to_owned()),
             Filter::Yaml(expression) => (expression, yaml_to_json(output)?),
@@ -203,16 +203,16 @@ impl Caller<'_> {
         let args = ["-r", expression].map(OsString::from);
         let answer = self.place.run(JQ, &args, Some(&input), deadline).await?;
         if answer.exit_code != 0 {
-            return Err(CallError::Filter(answer.error.trim().to_owned()));
+            return Err(TestCallError::Filter(answer.error.trim().to_owned()));
         }
         Ok(answer.output)
     }
 }
 
 /// Converts YAML documents to a sequence of JSON values, the form in which `jq` reads several.
-fn yaml_to_json(text: &str) -> Result<String, CallError> {
-    let documents: Vec<Value> =
-        serde_saphyr::from_multiple(text).map_err(|error| CallError::NotYaml(error.to_string()))?;
+fn yaml_to_json(text: &str) -> Result<String, TestCallError> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
+        .map_err(|error| TestCallError::NotYaml(error.to_string()))?;
     let documents: Vec<String> = documents.iter().map(Value::to_string).collect();
     Ok(documents.join("\n"))
 }

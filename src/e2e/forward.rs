@@ -6,7 +6,7 @@ use http::Request;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use orkestra_core::e2e::{Answer, Forward};
+use orkestra_core::e2e::{CallOutput, Forward};
 use orkestra_ground::tasks::{self, Task};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
@@ -46,7 +46,7 @@ pub(super) async fn request(
     forward: &Forward,
     target: &[OsString],
     deadline: Instant,
-) -> Result<Answer, ForwardError> {
+) -> Result<CallOutput, ForwardError> {
     let args = ["port-forward", "--address", "127.0.0.1"].map(OsString::from);
     let port = OsString::from(format!(":{}", forward.port));
     let args: Vec<OsString> = args
@@ -89,7 +89,7 @@ async fn local_port(child: &mut Child) -> Result<u16, ForwardError> {
     Err(ForwardError::Ended(said.trim().to_owned()))
 }
 
-async fn send(forward: &Forward, port: u16) -> Result<Answer, ForwardError> {
+async fn send(forward: &Forward, port: u16) -> Result<CallOutput, ForwardError> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
         .await
         .map_err(failed)?;
@@ -120,10 +120,10 @@ async fn send(forward: &Forward, port: u16) -> Result<Answer, ForwardError> {
         .collect()
         .await;
     let body = body.map_err(failed)?.to_bytes();
-    Ok(Answer {
+    Ok(CallOutput {
         output: String::from_utf8_lossy(&body).into_owned(),
         status: Some(status),
-        ..Answer::default()
+        ..CallOutput::default()
     })
 }
 

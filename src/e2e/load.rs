@@ -16,10 +16,10 @@ use orkestra_core::{
 use super::E2eResults;
 use crate::files::{
     beside,
-    suites::{self, Kind, PathOrigin, Reading},
+    suites::{self, PathOrigin, Reading, SuiteKind},
 };
 
-const KIND: Kind<E2eSpec> = Kind {
+const KIND: SuiteKind<E2eSpec> = SuiteKind {
     document: DocumentKind::E2e,
     read: read_e2e,
     hint: "see docs/testing.md",
@@ -27,8 +27,8 @@ const KIND: Kind<E2eSpec> = Kind {
 
 /// A document, with included expectations inserted.
 #[derive(Debug)]
-pub(super) struct Suite {
-    pub(super) loaded: suites::Loaded<E2eSpec>,
+pub(super) struct LoadedTest {
+    pub(super) loaded: suites::LoadedDocument<E2eSpec>,
     /// The position of each expectation: `spec.expect[0]`, or a position in the included file.
     pub(super) places: Vec<(PathBuf, FieldPath)>,
     pub(super) imports: Vec<Imported>,
@@ -37,12 +37,12 @@ pub(super) struct Suite {
 /// The imports of a document.
 #[derive(Debug)]
 pub(super) struct Imported {
-    pub(super) suites: Vec<Suite>,
+    pub(super) suites: Vec<LoadedTest>,
     pub(super) is_fresh: bool,
     pub(super) wait: Duration,
 }
 
-impl Suite {
+impl LoadedTest {
     /// True if it contains a test itself.
     pub(super) fn is_test(&self) -> bool {
         let spec = &self.loaded.document.spec;
@@ -51,7 +51,7 @@ impl Suite {
 }
 
 /// Reads all E2Es in the paths, each once, except skipped ones.
-pub(super) fn load(paths: &[PathBuf], skip: &[String], ran: &mut E2eResults) -> Vec<Suite> {
+pub(super) fn load(paths: &[PathBuf], skip: &[String], ran: &mut E2eResults) -> Vec<LoadedTest> {
     let mut reading = Reading::default();
     let named = paths.iter().map(|path| PathOrigin::given(path));
     let named: Vec<PathOrigin> = named.collect();
@@ -65,7 +65,7 @@ pub(super) fn load(paths: &[PathBuf], skip: &[String], ran: &mut E2eResults) -> 
     suites
 }
 
-fn below(named: &PathOrigin, skip: &[String], reading: &mut Reading) -> Vec<Suite> {
+fn below(named: &PathOrigin, skip: &[String], reading: &mut Reading) -> Vec<LoadedTest> {
     let mut all = Vec::new();
     for mut loaded in reading.read(&KIND, named) {
         if loaded.is_skipped(skip) {
@@ -85,7 +85,7 @@ fn below(named: &PathOrigin, skip: &[String], reading: &mut Reading) -> Vec<Suit
                 wait: import.wait(),
             });
         }
-        all.push(Suite {
+        all.push(LoadedTest {
             loaded,
             places,
             imports,
@@ -96,7 +96,7 @@ fn below(named: &PathOrigin, skip: &[String], reading: &mut Reading) -> Vec<Suit
 
 /// Inserts the expectations of included files.
 fn include(
-    loaded: &mut suites::Loaded<E2eSpec>,
+    loaded: &mut suites::LoadedDocument<E2eSpec>,
     reading: &mut Reading,
 ) -> Vec<(PathBuf, FieldPath)> {
     let at = FieldPath::root().field("spec").field("expect");
@@ -140,7 +140,7 @@ fn include(
 }
 
 fn read(
-    loaded: &suites::Loaded<E2eSpec>,
+    loaded: &suites::LoadedDocument<E2eSpec>,
     path: &Path,
     at: &FieldPath,
     reading: &mut Reading,

@@ -46,7 +46,7 @@ pub use self::{
 
 /// The options of a run.
 #[derive(Clone)]
-pub struct Options {
+pub struct E2eOptions {
     /// The cluster.
     pub cluster: Choice,
     /// A folder with `etcd`, `kube-apiserver` and `kube-controller-manager`, from which a control plane is started.
@@ -62,12 +62,12 @@ pub struct Options {
     /// Cancels the run; the created objects are cleaned up.
     pub stop: CancellationToken,
     /// Called for each document when it begins, and for each case when it ends.
-    pub progress: Arc<dyn Fn(Progress<'_>) + Send + Sync>,
+    pub progress: Arc<dyn Fn(TestProgress<'_>) + Send + Sync>,
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for E2eOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("E2eOptions")
             .field("cluster", &self.cluster)
             .field("assets", &self.assets)
             .finish_non_exhaustive()
@@ -85,7 +85,7 @@ pub enum Choice {
 
 /// A progress event.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
+pub enum TestProgress<'a> {
     /// A document begins.
     Begun(&'a Report),
     /// A case of it ended.
@@ -148,7 +148,7 @@ impl Report {
     pub fn is_passed(&self) -> bool {
         self.cases
             .iter()
-            .all(|case| !matches!(case.outcome, Outcome::Failed(_)))
+            .all(|case| !matches!(case.outcome, TestOutcome::Failed(_)))
     }
 }
 
@@ -162,14 +162,14 @@ pub struct Case {
     /// The duration.
     pub took: Duration,
     /// The result.
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     /// The lines printed after a failure.
     pub details: Vec<String>,
 }
 
 /// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TestOutcome {
     /// All assertions are true.
     Passed,
     /// Not run, for this reason.
@@ -179,7 +179,7 @@ pub enum Outcome {
 }
 
 /// Runs the E2Es in files and folders, and their imports, each once.
-pub async fn e2e(paths: &[PathBuf], options: &Options) -> E2eResults {
+pub async fn e2e(paths: &[PathBuf], options: &E2eOptions) -> E2eResults {
     let mut ran = E2eResults::default();
     let suites = load::load(paths, &options.skip, &mut ran);
     if ran.problems.has_errors() {
@@ -202,9 +202,9 @@ pub async fn e2e(paths: &[PathBuf], options: &Options) -> E2eResults {
 
 /// Runs a document and then its imports.
 async fn run_suite(
-    suite: &load::Suite,
+    suite: &load::LoadedTest,
     sessions: &mut session::Sessions<'_>,
-    options: &Options,
+    options: &E2eOptions,
     ran: &mut E2eResults,
 ) {
     if options.stop.is_cancelled() {
@@ -219,7 +219,7 @@ async fn run_suite(
             }
         };
         let report = run::run(suite, &session, options).await;
-        (options.progress)(Progress::Finished(&report));
+        (options.progress)(TestProgress::Finished(&report));
         ran.reports.push(report);
     }
     for imported in &suite.imports {

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::{
     files,
-    meta::{self, AppliedObject, CallError, FileError, Resource},
+    meta::{self, AppliedObject, FileError, RequestError, ServedResource},
 };
 
 /// The field manager of applied objects.
@@ -24,11 +24,11 @@ const PERIOD: Duration = Duration::from_millis(200);
 
 /// The reason why objects cannot be applied or found.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ObjectError {
+pub(super) enum TestObjectError {
     #[error(transparent)]
     File(#[from] FileError),
     #[error(transparent)]
-    Call(#[from] CallError),
+    Call(#[from] RequestError),
     #[error("{0} exists already; delete it, or give the one of the test another name")]
     Exists(AppliedObject),
     #[error("several definitions have the kind `{0}`; write `{0}.GROUP`")]
@@ -42,7 +42,7 @@ pub(super) async fn apply_file(
     file: &Path,
     is_own: bool,
     applied: &mut Vec<AppliedObject>,
-) -> Result<(), ObjectError> {
+) -> Result<(), TestObjectError> {
     for manifest in read(file).await? {
         if is_own {
             refuse_existing(wire, &manifest).await?;
@@ -54,7 +54,7 @@ pub(super) async fn apply_file(
 }
 
 /// Reads the manifests of a file.
-async fn read(file: &Path) -> Result<Vec<Value>, ObjectError> {
+async fn read(file: &Path) -> Result<Vec<Value>, TestObjectError> {
     let text = files::read_text(file).await;
     let text = text.map_err(|source| FileError::Read {
         path: file.display().to_string(),
@@ -64,7 +64,7 @@ async fn read(file: &Path) -> Result<Vec<Value>, ObjectError> {
 }
 
 /// Fails if an object of a file exists.
-pub(super) async fn refuse_file(wire: &Wire, file: &Path) -> Result<(), ObjectError> {
+pub(super) async fn refuse_file(wire: &Wire, file: &Path) -> Result<(), TestObjectError> {
     for manifest in read(file).await? {
         refuse_existing(wire, &manifest).await?;
     }
@@ -79,7 +79,10 @@ pub(super) struct Owner {
 }
 
 /// Returns the current state of a custom resource as the owner of children; `None` if it does not exist.
-pub(super) async fn owner(wire: &Wire, object: &AppliedObject) -> Result<Option<Owner>, CallError> {
+pub(super) async fn owner(
+    wire: &Wire,
+    object: &AppliedObject,
+) -> Result<Option<Owner>, RequestError> {
     let Some(live) = live(wire, object).await? else {
         return Ok(None);
     };
@@ -103,13 +106,13 @@ pub(super) async fn delete_children(
     wire: &Wire,
     owners: &[Owner],
     deadline: Instant,
-) -> Result<Vec<String>, CallError> {
+) -> Result<Vec<String>, RequestError> {
     loop {
         let mut left = Vec::new();
         for owner in owners {
             let labels = format!("{}={}", names::LABEL_OWNER_UID, owner.uid);
             for kind in &owner.kinds {
-                let Some(resource) = Resource::discover(wire, kind).await? else {
+                let Some(resource) = ServedResource::discover(wire, kind).await? else {
                     continue;
                 };
                 for child in resource.list(None, Some(&labels)).await? {
@@ -129,7 +132,7 @@ pub(super) async fn delete_children(
     }
 }
 
-async fn refuse_existing(wire: &Wire, manifest: &Value) -> Result<(), ObjectError> {
+async fn refuse_existing(wire: &Wire, manifest: &Value) -> Result<(), TestObjectError> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
     let named = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
     let (Some(api_version), Some(kind), Some(name)) = named else {
@@ -143,20 +146,26 @@ async fn refuse_existing(wire: &Wire, manifest: &Value) -> Result<(), ObjectErro
         is_new: false,
     };
     if live(wire, &object).await?.is_some() {
-        return Err(ObjectError::Exists(object));
+        return Err(TestObjectError::Exists(object));
     }
     Ok(())
 }
 
 /// Returns the API resource for the kind of an object.
-async fn resource(wire: &Wire, object: &AppliedObject) -> Result<Option<Resource>, CallError> {
+async fn resource(
+    wire: &Wire,
+    object: &AppliedObject,
+) -> Result<Option<ServedResource>, RequestError> {
     let version = object.api_version.as_str();
     let (group, version) = version.split_once('/').unwrap_or(("", version));
-    Resource::pinned(wire, group, version, &object.kind).await
+    ServedResource::pinned(wire, group, version, &object.kind).await
 }
 
 /// Returns the current state of an object in the cluster.
-pub(super) async fn live(wire: &Wire, object: &AppliedObject) -> Result<Option<Node>, CallError> {
+pub(super) async fn live(
+    wire: &Wire,
+    object: &AppliedObject,
+) -> Result<Option<Node>, RequestError> {
     let Some(resource) = resource(wire, object).await? else {
         return Ok(None);
     };
@@ -170,7 +179,7 @@ pub(super) async fn live(wire: &Wire, object: &AppliedObject) -> Result<Option<N
 }
 
 /// Requests the deletion of an object. An object that does not exist counts as deleted.
-pub(super) async fn delete(wire: &Wire, object: &AppliedObject) -> Result<(), CallError> {
+pub(super) async fn delete(wire: &Wire, object: &AppliedObject) -> Result<(), RequestError> {
     let Some(resource) = resource(wire, object).await? else {
         return Ok(());
     };
@@ -186,7 +195,7 @@ pub(super) async fn until_gone(
     wire: &Wire,
     objects: &[AppliedObject],
     deadline: Instant,
-) -> Result<Vec<AppliedObject>, CallError> {
+) -> Result<Vec<AppliedObject>, RequestError> {
     loop {
         let mut left = Vec::new();
         for object in objects {
@@ -205,7 +214,7 @@ pub(super) async fn until_gone(
 pub(super) async fn find(
     wire: &Wire,
     expected: &ExpectedResource,
-) -> Result<Vec<Node>, ObjectError> {
+) -> Result<Vec<Node>, TestObjectError> {
     let Some(resource) = of_kind(wire, &expected.kind).await? else {
         return Ok(Vec::new());
     };
@@ -229,9 +238,9 @@ pub(super) async fn find(
 }
 
 /// Returns the API resource of a kind in the form `Deployment`, `deployments` or `Certificate.cert-manager.io`.
-async fn of_kind(wire: &Wire, kind: &str) -> Result<Option<Resource>, ObjectError> {
+async fn of_kind(wire: &Wire, kind: &str) -> Result<Option<ServedResource>, TestObjectError> {
     if let Some(known) = plan::named(kind) {
-        let found = Resource::pinned(wire, &known.group, &known.version, &known.kind).await?;
+        let found = ServedResource::pinned(wire, &known.group, &known.version, &known.kind).await?;
         return Ok(found);
     }
     if let Some((kind, group)) = kind.split_once('.') {
@@ -239,10 +248,10 @@ async fn of_kind(wire: &Wire, kind: &str) -> Result<Option<Resource>, ObjectErro
             group: group.into(),
             kind: kind.into(),
         };
-        return Ok(Resource::discover(wire, &kind).await?);
+        return Ok(ServedResource::discover(wire, &kind).await?);
     }
     let group = "apiextensions.k8s.io";
-    let definitions = Resource::pinned(wire, group, "v1", "CustomResourceDefinition").await?;
+    let definitions = ServedResource::pinned(wire, group, "v1", "CustomResourceDefinition").await?;
     let definitions = match definitions {
         Some(definitions) => definitions.list(None, None).await?,
         None => Vec::new(),
@@ -261,8 +270,8 @@ async fn of_kind(wire: &Wire, kind: &str) -> Result<Option<Resource>, ObjectErro
         })
     });
     match (found.next(), found.next()) {
-        (Some(only), None) => Ok(Resource::discover(wire, &only).await?),
-        (Some(_), Some(_)) => Err(ObjectError::Ambiguous(kind.to_owned())),
+        (Some(only), None) => Ok(ServedResource::discover(wire, &only).await?),
+        (Some(_), Some(_)) => Err(TestObjectError::Ambiguous(kind.to_owned())),
         (None, _) => Ok(None),
     }
 }

@@ -8,9 +8,9 @@ use orkestra_ground::tasks::{self, Task};
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::Options;
+use super::E2eOptions;
 use crate::{
-    meta::{AppliedObject, Feed, FileError, Files, Installation, Notice, Runtime},
+    meta::{AppliedObject, Feed, FileError, Installation, KatalogFiles, Notice, Runtime},
     metrics::CallMetrics,
     runtime::context::Context,
 };
@@ -46,20 +46,20 @@ impl From<FileError> for OperatorError {
 
 /// Running operators.
 #[derive(Debug)]
-pub(super) struct Operator {
+pub(super) struct TestedOperators {
     stop: CancellationToken,
     ended: JoinHandle<Result<bool, FileError>>,
     notices: mpsc::UnboundedReceiver<Notice>,
     context: Arc<Context>,
 }
 
-impl Operator {
+impl TestedOperators {
     /// Starts the operators of a Katalog file. When this returns, the setup, CRDs and custom resources in the file are
     /// applied. The created objects are added to `applied`, even if the operators do not start.
     pub(super) async fn start(
         connection: &Connection,
         katalog: PathBuf,
-        options: &Options,
+        options: &E2eOptions,
         applied: &mut Vec<AppliedObject>,
     ) -> Result<Self, OperatorError> {
         let context = Context::new(connection.client.clone(), &connection.flow);
@@ -72,7 +72,7 @@ impl Operator {
         let mut synced = runtime.synced();
         let (sender, notices) = mpsc::unbounded_channel();
         let of = katalog.display().to_string();
-        let feed = Feed::Files(Files {
+        let feed = Feed::Files(KatalogFiles {
             paths: vec![katalog],
             poll: POLL,
             notices: sender,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Case, E2eResults, Outcome, Report};
+use super::{Case, E2eResults, Report, TestOutcome};
 use crate::junit;
 
 /// Returns the line for the start of a document.
@@ -35,9 +35,9 @@ pub fn case_text(case: &Case) -> String {
     };
     let took = format!("({:.1} s)", case.took.as_secs_f64());
     let mut text = match &case.outcome {
-        Outcome::Passed => format!("  ok   {place} {took}\n"),
-        Outcome::Skipped(why) => format!("  skip {place}: {why}\n"),
-        Outcome::Failed(diff) => {
+        TestOutcome::Passed => format!("  ok   {place} {took}\n"),
+        TestOutcome::Skipped(why) => format!("  skip {place}: {why}\n"),
+        TestOutcome::Failed(diff) => {
             let mut text = format!("  FAIL {place} {took}\n");
             for line in diff {
                 // Writing to a String cannot fail.
@@ -73,9 +73,9 @@ pub fn to_json(ran: &E2eResults) -> Value {
 fn report_json(report: &Report) -> Value {
     let cases = report.cases.iter().map(|case| {
         let (outcome, why, diff) = match &case.outcome {
-            Outcome::Passed => ("passed", None, &[][..]),
-            Outcome::Skipped(why) => ("skipped", Some(why), &[][..]),
-            Outcome::Failed(diff) => ("failed", None, &diff[..]),
+            TestOutcome::Passed => ("passed", None, &[][..]),
+            TestOutcome::Skipped(why) => ("skipped", Some(why), &[][..]),
+            TestOutcome::Failed(diff) => ("failed", None, &diff[..]),
         };
         json!({
             "path": case.path, "name": case.name, "outcome": outcome, "reason": why, "seconds": case.took.as_secs_f64(),
@@ -90,12 +90,12 @@ fn report_json(report: &Report) -> Value {
 
 /// Returns the results as `JUnit` XML: one suite per document, one case per step or expectation.
 pub fn to_junit(ran: &E2eResults) -> String {
-    let suites: Vec<junit::Suite> = ran.reports.iter().map(report_junit).collect();
+    let suites: Vec<junit::JunitSuite> = ran.reports.iter().map(report_junit).collect();
     junit::write("ork e2e", &suites)
 }
 
-fn report_junit(report: &Report) -> junit::Suite {
-    let cases = report.cases.iter().map(|case| junit::Case {
+fn report_junit(report: &Report) -> junit::JunitSuite {
+    let cases = report.cases.iter().map(|case| junit::JunitCase {
         name: if case.path.is_empty() {
             case.name.clone()
         } else {
@@ -103,9 +103,9 @@ fn report_junit(report: &Report) -> junit::Suite {
         },
         seconds: Some(case.took.as_secs_f64()),
         outcome: match &case.outcome {
-            Outcome::Passed => junit::Outcome::Passed,
-            Outcome::Skipped(why) => junit::Outcome::Skipped(why.clone()),
-            Outcome::Failed(diff) => junit::Outcome::Failed {
+            TestOutcome::Passed => junit::CaseOutcome::Passed,
+            TestOutcome::Skipped(why) => junit::CaseOutcome::Skipped(why.clone()),
+            TestOutcome::Failed(diff) => junit::CaseOutcome::Failed {
                 message: format!("{} failed", case.name),
                 text: diff
                     .iter()
@@ -116,7 +116,7 @@ fn report_junit(report: &Report) -> junit::Suite {
             },
         },
     });
-    junit::Suite {
+    junit::JunitSuite {
         name: report.name.clone(),
         file: report.file.clone(),
         cases: cases.collect(),

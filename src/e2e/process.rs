@@ -7,7 +7,7 @@ use std::{
     process::{ExitStatus, Stdio},
 };
 
-use orkestra_core::e2e::Answer;
+use orkestra_core::e2e::CallOutput;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     process::{Child, Command},
@@ -75,7 +75,7 @@ impl ProgramEnvironment {
         args: &[OsString],
         input: Option<&str>,
         deadline: Instant,
-    ) -> Result<Answer, ProcessError> {
+    ) -> Result<CallOutput, ProcessError> {
         let mut command = self.command(program, args);
         if input.is_some() {
             command.stdin(Stdio::piped());
@@ -89,7 +89,7 @@ impl ProgramEnvironment {
             return Err(ProcessError::Late(program.to_owned()));
         };
         let (status, output, error) = finished.map_err(failed)?;
-        Ok(Answer {
+        Ok(CallOutput {
             exit_code: code(status),
             output: String::from_utf8_lossy(&output).into_owned(),
             error: String::from_utf8_lossy(&error).into_owned(),

@@ -9,12 +9,12 @@ use orkestra_cluster::{
 };
 use orkestra_core::api::{
     E2eSpec,
-    e2e::{DEFAULT_CLUSTER, Provider},
+    e2e::{ClusterProvider, DEFAULT_CLUSTER},
 };
 use tempfile::TempDir;
 
 use super::{
-    ASSETS, Choice, ControlPlaneError, Options, Progress, RunningControlPlane,
+    ASSETS, Choice, ControlPlaneError, E2eOptions, RunningControlPlane, TestProgress,
     control_plane::ControlPlane,
 };
 
@@ -65,13 +65,13 @@ pub(super) struct Session {
 
 /// The clusters of a run.
 pub(super) struct Sessions<'o> {
-    options: &'o Options,
+    options: &'o E2eOptions,
     existing: Option<Session>,
     started: Option<Session>,
 }
 
 impl<'o> Sessions<'o> {
-    pub(super) fn new(options: &'o Options) -> Self {
+    pub(super) fn new(options: &'o E2eOptions) -> Self {
         Self {
             options,
             existing: None,
@@ -85,8 +85,8 @@ impl<'o> Sessions<'o> {
         let cluster = match &self.options.cluster {
             Choice::Current(cluster) => Some(cluster.clone()),
             Choice::Declared(cluster) => match declared.provider.unwrap_or_default() {
-                Provider::Existing => Some(cluster.clone()),
-                Provider::Kind => {
+                ClusterProvider::Existing => Some(cluster.clone()),
+                ClusterProvider::Kind => {
                     let name = declared.name.as_deref().unwrap_or(DEFAULT_CLUSTER);
                     let context = format!("{KIND}{name}");
                     let is_there = declared.reuse == Some(true) && has_context(cluster, &context);
@@ -166,7 +166,7 @@ impl<'o> Sessions<'o> {
             return Ok(session.clone());
         }
         let assets = self.options.assets.clone().unwrap_or_default();
-        (self.options.progress)(Progress::Note("starting a control plane"));
+        (self.options.progress)(TestProgress::Note("starting a control plane"));
         let control_plane = ControlPlane::start(&assets).await?;
         let cluster = ClusterOptions {
             kubeconfig: Some(control_plane.kubeconfig()),

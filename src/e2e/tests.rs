@@ -12,7 +12,7 @@ use orkestra_core::{
     diagnostics::FieldPath,
     document::parse_stream,
     e2e::read_e2e,
-    e2e::{Answer, Call, calls, commands},
+    e2e::{CallOutput, ProgramCall, calls, commands},
 };
 use tempfile::TempDir;
 use tokio::{
@@ -23,8 +23,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Case, Choice, E2eResults, Options, Outcome, Report,
-    call::{CallError, Caller},
+    Case, Choice, E2eOptions, E2eResults, Report, TestOutcome,
+    call::{CallRunner, TestCallError},
     case_text, e2e,
     process::ProgramEnvironment,
     to_json, to_junit,
@@ -54,9 +54,13 @@ impl Programs {
         }
     }
 
-    async fn run(&self, call: &Call<'_>, limit: Duration) -> Result<Answer, CallError> {
+    async fn run(
+        &self,
+        call: &ProgramCall<'_>,
+        limit: Duration,
+    ) -> Result<CallOutput, TestCallError> {
         let file = self.0.path().join("e2e.yaml");
-        let caller = Caller {
+        let caller = CallRunner {
             file: &file,
             place: &self.place(),
         };
@@ -77,7 +81,7 @@ fn spec(body: &str) -> E2eSpec {
         .spec
 }
 
-fn first(spec: &E2eSpec) -> Call<'_> {
+fn first(spec: &E2eSpec) -> ProgramCall<'_> {
     let (expected, at) = (&spec.expect[0], FieldPath::root());
     let mut all = commands(&expected.commands, &at);
     all.extend(expected.kubectl.iter().flat_map(|block| calls(block, &at)));
@@ -143,7 +147,7 @@ async fn a_program_that_is_missing_is_not_waited_for() {
         ..programs.place()
     };
     let file = programs.0.path().join("e2e.yaml");
-    let caller = Caller {
+    let caller = CallRunner {
         file: &file,
         place: &place,
     };
@@ -193,7 +197,7 @@ async fn exit_codes_and_both_outputs_of_commands_are_read() {
     let programs = Programs::new(&[]);
     let spec = spec("commands: [{ run: 'echo out; echo err >&2; exit 7' }]");
     let answer = programs.run(&first(&spec), LIMIT).await.unwrap();
-    let expected = Answer {
+    let expected = CallOutput {
         exit_code: 7,
         output: "out\n".to_owned(),
         error: "err\n".to_owned(),
@@ -245,8 +249,8 @@ async fn a_request_goes_through_the_forwarded_port() {
     );
 }
 
-fn options(skip: &[&str]) -> Options {
-    Options {
+fn options(skip: &[&str]) -> E2eOptions {
+    E2eOptions {
         cluster: Choice::Declared(ClusterOptions {
             kubeconfig: Some(PathBuf::from("/nonexistent/kubeconfig")),
             context: None,
@@ -349,7 +353,7 @@ fn results_are_text_json_and_junit() {
         ],
         ..case(
             "it is ready",
-            Outcome::Failed(vec!["- a".to_owned(), "+ b".to_owned()]),
+            TestOutcome::Failed(vec!["- a".to_owned(), "+ b".to_owned()]),
         )
     };
     let text = case_text(&failed);
@@ -361,9 +365,9 @@ fn results_are_text_json_and_junit() {
         name: "test".to_owned(),
         file: "e2e.yaml".to_owned(),
         cases: vec![
-            case("it is there", Outcome::Passed),
+            case("it is there", TestOutcome::Passed),
             failed,
-            case("not here", Outcome::Skipped("why".to_owned())),
+            case("not here", TestOutcome::Skipped("why".to_owned())),
         ],
         kept: Vec::new(),
     };

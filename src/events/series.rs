@@ -39,7 +39,7 @@ impl SeriesText {
 }
 
 /// An Event that was sent.
-pub(super) struct Series {
+pub(super) struct EventSeries {
     /// The Event's name.
     pub(super) name: String,
     /// How often it occurred.
@@ -52,15 +52,15 @@ pub(super) struct Series {
 /// By the hash of their text, since the texts of thousands of Events would take megabytes: a collision, which counts one Event
 /// for another, happens once in 2^40 runs.
 #[derive(Default)]
-pub(super) struct AllSeries(HashMap<u64, Series>);
+pub(super) struct AllEventSeries(HashMap<u64, EventSeries>);
 
-impl AllSeries {
+impl AllEventSeries {
     fn key(&self, words: &SeriesText) -> u64 {
         self.0.hasher().hash_one(words)
     }
 
     /// Returns the Event with this text, if its count may still be incremented.
-    pub(super) fn of(&self, words: &SeriesText) -> Option<&Series> {
+    pub(super) fn of(&self, words: &SeriesText) -> Option<&EventSeries> {
         let series = self.0.get(&self.key(words))?;
         (series.last.elapsed() < SERIES).then_some(series)
     }
@@ -79,7 +79,7 @@ impl AllSeries {
                 self.0.clear();
             }
         }
-        let series = self.0.entry(key).or_insert(Series {
+        let series = self.0.entry(key).or_insert(EventSeries {
             name,
             count: 0,
             last: now,

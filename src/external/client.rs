@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use orkestra_cluster::client::user_agent;
-use orkestra_core::reconcile::calls::{Answer, Request};
+use orkestra_core::reconcile::calls::{CallAnswer, CallRequest};
 use orkestra_ground::tasks::Task;
 use orkestra_guard::{Bounds, Dialler, Message, Received, Target, exchange};
 
@@ -104,7 +104,7 @@ impl Client {
     /// Makes a call, and retries it according to [`retry`](Request::retry), unless the failure is permanent.
     ///
     /// Takes at most the timeout plus 30 s for its turn for each attempt, and the pauses between them.
-    pub async fn call(&self, request: &Request) -> Answer {
+    pub async fn call(&self, request: &CallRequest) -> CallAnswer {
         let mut attempt = 1;
         loop {
             let answer = self.attempt(request).await;
@@ -117,7 +117,7 @@ impl Client {
         }
     }
 
-    async fn attempt(&self, request: &Request) -> Answer {
+    async fn attempt(&self, request: &CallRequest) -> CallAnswer {
         let target = Target::parse(&request.url);
         let entry = target.as_ref().ok();
         let entry = entry.and_then(|target| self.inner.dialler.guard().entry(target));
@@ -131,9 +131,9 @@ impl Client {
                 (answer, result)
             }
             Err(error) => {
-                let answer = Answer {
+                let answer = CallAnswer {
                     error: Some(error.trouble()),
-                    ..Answer::default()
+                    ..CallAnswer::default()
                 };
                 (answer, error.result())
             }
@@ -146,7 +146,7 @@ impl Client {
 
     async fn received(
         &self,
-        request: &Request,
+        request: &CallRequest,
         target: Result<Target, BadUrl>,
     ) -> Result<(Received, Target), CallError> {
         let target = target?;
@@ -168,7 +168,7 @@ impl Client {
     /// released: no call waits for a place while it holds one.
     async fn follow(
         &self,
-        request: &Request,
+        request: &CallRequest,
         mut target: Target,
         mut message: Message,
         mut place: CallSlot,
@@ -210,7 +210,7 @@ impl Client {
         Err(redirect(&target, RedirectError::TooMany))
     }
 
-    fn message(&self, request: &Request) -> Result<Message, CallError> {
+    fn message(&self, request: &CallRequest) -> Result<Message, CallError> {
         let mut headers = common_headers();
         if !request.body.is_empty() {
             let json = HeaderValue::from_static("application/json");
@@ -251,14 +251,14 @@ impl std::fmt::Debug for Client {
 }
 
 /// Returns the answer with an error, if its status does not count as success.
-fn judged(request: &Request, received: &Received, to: &Target) -> Answer {
+fn judged(request: &CallRequest, received: &Received, to: &Target) -> CallAnswer {
     let status = received.status.as_u16();
     let error = CallError::Status {
         to: to.to_string(),
         status,
         expected: request.expected_status,
     };
-    Answer {
+    CallAnswer {
         status: Some(status),
         body: String::from_utf8_lossy(&received.body).into(),
         error: (!request.takes(status)).then(|| error.trouble()),

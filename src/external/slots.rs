@@ -37,7 +37,7 @@ pub(super) struct Caller {
 
 /// Assigns places.
 #[derive(Default)]
-pub(super) struct CallSlots(Mutex<State>);
+pub(super) struct CallSlots(Mutex<SlotsState>);
 
 /// Room for one call, at its host and in the process; released when it is dropped.
 pub(super) struct CallSlot {
@@ -49,7 +49,7 @@ pub(super) struct CallSlot {
 type At = (Arc<str>, Caller);
 
 #[derive(Default)]
-struct State {
+struct SlotsState {
     process: SlotCounts,
     hosts: BTreeMap<Arc<str>, SlotCounts>,
     /// Waiting calls, in the order of arrival.
@@ -106,7 +106,7 @@ fn decrease<K: Ord>(held: &mut BTreeMap<K, usize>, key: &K) {
     }
 }
 
-impl State {
+impl SlotsState {
     fn has_room(&self, (host, caller): &At) -> bool {
         let at_host = self.hosts.get(host);
         self.process.has_room(CALLS, caller)
@@ -159,7 +159,7 @@ impl State {
 }
 
 impl CallSlots {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SlotsState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -8,7 +8,7 @@ use std::{
 use orkestra_core::{
     api::CrdEntry,
     compile::{self, Typed},
-    compose::{Composition, Resolved},
+    compose::{Composition, ResolvedComposition},
     definitions::{CrdShape, NotACrd, Schemas},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{
@@ -40,7 +40,7 @@ pub struct Compiled {
     /// The compiled plan.
     pub plan: Arc<Plan>,
     /// The composition that the declaration is merged from; `None` if it has no sources.
-    pub composed: Option<Arc<Resolved>>,
+    pub composed: Option<Arc<ResolvedComposition>>,
     /// The kind of the document that declares it.
     pub kind: Declaring,
 }

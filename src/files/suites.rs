@@ -21,7 +21,7 @@ type Read<S> = fn(&Source) -> Result<(Document<S>, Vec<Diagnostic>), Diagnostics
 
 /// A kind of such documents.
 #[derive(Debug)]
-pub(crate) struct Kind<S> {
+pub(crate) struct SuiteKind<S> {
     /// The kind.
     pub(crate) document: DocumentKind,
     /// How one is read.
@@ -32,12 +32,12 @@ pub(crate) struct Kind<S> {
 
 /// A document and its file.
 #[derive(Debug)]
-pub(crate) struct Loaded<S> {
+pub(crate) struct LoadedDocument<S> {
     pub(crate) path: PathBuf,
     pub(crate) document: Document<S>,
 }
 
-impl<S> Loaded<S> {
+impl<S> LoadedDocument<S> {
     /// The problem with its place in the document.
     pub(crate) fn located(&self, problem: Diagnostic) -> Diagnostic {
         located(&self.document.tree, self.document.file.as_deref(), problem)
@@ -73,7 +73,7 @@ impl PathOrigin {
     }
 
     /// In a document, at `at`.
-    pub(crate) fn imported<S>(path: &Path, by: &Loaded<S>, at: FieldPath) -> Self {
+    pub(crate) fn imported<S>(path: &Path, by: &LoadedDocument<S>, at: FieldPath) -> Self {
         let document = &by.document;
         Self {
             path: without_dots(path),
@@ -96,7 +96,11 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// The documents of one path that were not read yet; a path without any is a problem.
-    pub(crate) fn read<S>(&mut self, kind: &Kind<S>, named: &PathOrigin) -> Vec<Loaded<S>> {
+    pub(crate) fn read<S>(
+        &mut self,
+        kind: &SuiteKind<S>,
+        named: &PathOrigin,
+    ) -> Vec<LoadedDocument<S>> {
         let (path, is_folder) = (&named.path, named.path.is_dir());
         let is_seen = fs::canonicalize(path).is_ok_and(|path| self.seen.contains(&path));
         if is_seen && !is_folder {
@@ -135,7 +139,7 @@ impl Reading {
                 match (kind.read)(source) {
                     Ok((document, warnings)) => {
                         found.extend(warnings);
-                        loaded.push(Loaded {
+                        loaded.push(LoadedDocument {
                             path: file.path.clone(),
                             document,
                         });
@@ -174,7 +178,7 @@ fn located(tree: &Tree, file: Option<&str>, problem: Diagnostic) -> Diagnostic {
     problems.0.pop().unwrap_or(problem)
 }
 
-fn without_document<S>(kind: &Kind<S>, named: &PathOrigin) -> Diagnostic {
+fn without_document<S>(kind: &SuiteKind<S>, named: &PathOrigin) -> Diagnostic {
     let message = format!("no {} in {}", kind.document.name(), named.path.display());
     if let Some((tree, file, at)) = &named.by {
         let problem = Diagnostic::error(Code::NoDocument, at.clone(), message);

@@ -15,7 +15,7 @@ use orkestra_cluster::{
 };
 use orkestra_core::admission::Permission;
 
-use super::review::User;
+use super::review::RequestUser;
 
 /// The API group of roles and bindings.
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -56,7 +56,7 @@ impl Authors {
     /// The API server did not answer, or does not permit reviews.
     pub(super) async fn missing(
         &self,
-        user: &User,
+        user: &RequestUser,
         rights: BTreeSet<Permission>,
     ) -> Result<Vec<Permission>, String> {
         // An administrator has all: one request answers for every permission.
@@ -84,7 +84,7 @@ impl Authors {
         Ok(missing)
     }
 
-    async fn has(&self, user: &User, right: &Permission) -> Result<bool, String> {
+    async fn has(&self, user: &RequestUser, right: &Permission) -> Result<bool, String> {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let review = SubjectAccessReview {
             spec: SubjectAccessReviewSpec {
@@ -119,7 +119,7 @@ impl Authors {
 }
 
 /// Returns the message about permissions that the user does not have.
-pub(super) fn message(user: &User, missing: &[Permission]) -> String {
+pub(super) fn message(user: &RequestUser, missing: &[Permission]) -> String {
     // Permissions on roles and bindings grant all others: they are named first.
     let mut ordered: Vec<&Permission> = missing.iter().collect();
     ordered.sort_by_key(|right| right.group != RBAC);
@@ -163,9 +163,9 @@ mod tests {
             name: None,
             verb: "create".to_owned(),
         };
-        let user = User {
+        let user = RequestUser {
             username: "jane".to_owned(),
-            ..User::default()
+            ..RequestUser::default()
         };
         let rights: Vec<Permission> = (0..7).map(right).collect();
         let one = message(&user, &rights[..1]);

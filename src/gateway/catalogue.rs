@@ -12,7 +12,7 @@ type Resource = (Box<str>, Box<str>, Box<str>);
 /// Group and kind.
 pub(super) type Kind = (Box<str>, Box<str>);
 /// Conversions by kind.
-pub(super) type Conversions = BTreeMap<Kind, Conversion>;
+pub(super) type Conversions = BTreeMap<Kind, KindConversion>;
 
 /// All plans.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(super) struct Catalogue {
 
 /// The conversion of a kind.
 #[derive(Clone, Debug)]
-pub(super) struct Conversion {
+pub(super) struct KindConversion {
     /// The Katalog that declares it.
     pub(super) katalog: KatalogRef,
     /// The entry of it whose figures count it.
@@ -36,7 +36,7 @@ pub(super) struct Conversion {
     pub(super) security: SecurityPlan,
 }
 
-impl Conversion {
+impl KindConversion {
     /// Returns the kind that it converts.
     pub(super) fn key(&self) -> Kind {
         let kind = &self.plan.kind;
@@ -96,7 +96,7 @@ impl Catalogue {
             let [group, kind] = key;
             self.conversions
                 .entry((group, kind))
-                .or_insert_with(|| Conversion {
+                .or_insert_with(|| KindConversion {
                     katalog: katalog.clone(),
                     entry: operator.name.clone(),
                     plan: conversion.clone(),
@@ -135,7 +135,7 @@ impl Catalogue {
     }
 
     /// Returns the conversion of that kind: the one that is declared, else the last one that was.
-    pub(super) fn conversion(&self, group: &str, kind: &str) -> Option<&Conversion> {
+    pub(super) fn conversion(&self, group: &str, kind: &str) -> Option<&KindConversion> {
         let key = (group.into(), kind.into());
         let declared = self.conversions.get(&key);
         declared.or_else(|| self.earlier.get(&key))
@@ -154,7 +154,7 @@ impl Catalogue {
     }
 
     /// Returns all conversions that are declared.
-    pub(super) fn conversions(&self) -> impl Iterator<Item = &Conversion> {
+    pub(super) fn conversions(&self) -> impl Iterator<Item = &KindConversion> {
         self.conversions.values()
     }
 }

@@ -8,13 +8,16 @@ use tokio::time::Instant;
 
 use super::{
     Gateway,
-    catalogue::Conversion,
+    catalogue::KindConversion,
     review::{self, converted},
 };
 use crate::metrics::Reviewed;
 
 /// Converts the objects of a review; returns the bytes of the response, and whether all were converted.
-pub(super) async fn review(gateway: &Gateway, request: review::Conversion) -> (Vec<u8>, bool) {
+pub(super) async fn review(
+    gateway: &Gateway,
+    request: review::ConversionRequest,
+) -> (Vec<u8>, bool) {
     let uid = request.uid.clone();
     let converted_objects = objects(gateway, request).await;
     let is_done = converted_objects.is_ok();
@@ -23,7 +26,7 @@ pub(super) async fn review(gateway: &Gateway, request: review::Conversion) -> (V
 
 async fn objects(
     gateway: &Gateway,
-    request: review::Conversion,
+    request: review::ConversionRequest,
 ) -> Result<Vec<Box<RawValue>>, String> {
     if request.objects.is_empty() {
         return Ok(Vec::new());
@@ -54,7 +57,7 @@ async fn objects(
     result
 }
 
-fn note(gateway: &Gateway, found: &Conversion, (count, done): (usize, bool), start: Instant) {
+fn note(gateway: &Gateway, found: &KindConversion, (count, done): (usize, bool), start: Instant) {
     let reviewed = if done {
         Reviewed::Converted(count, 0)
     } else {

@@ -13,7 +13,7 @@ use orkestra_core::{api::names, value::Node};
 use serde_json::{Value, json};
 
 use super::{
-    Gateway, Options,
+    Gateway, GatewayOptions,
     catalogue::Catalogue,
     desired::{Desired, LABEL},
     record, webhooks,
@@ -25,7 +25,7 @@ const KEPT: &str = "ConversionKept";
 
 /// Returns the definitions whose conversion Katalogs declare, with the body to apply.
 pub(super) fn declared(
-    options: &Options,
+    options: &GatewayOptions,
     catalogue: &Catalogue,
     authorities: &str,
 ) -> Vec<Desired> {
@@ -45,7 +45,12 @@ pub(super) fn declared(
     desired.collect()
 }
 
-fn converted(options: &Options, name: String, config: &Value, record: Option<String>) -> Desired {
+fn converted(
+    options: &GatewayOptions,
+    name: String,
+    config: &Value,
+    record: Option<String>,
+) -> Desired {
     let mut body = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": { "name": name, "labels": { LABEL: options.name } },
@@ -120,7 +125,7 @@ impl Kept {
 
     fn body(
         &self,
-        options: &Options,
+        options: &GatewayOptions,
         authorities: &str,
         known: impl FnOnce() -> Option<String>,
     ) -> Desired {

@@ -10,7 +10,7 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Options, Reach, catalogue::Catalogue, webhooks};
+use super::{GatewayOptions, Reach, catalogue::Catalogue, webhooks};
 
 /// The label of every object that belongs to an installation's gateway; its value is the installation's name.
 pub(super) const LABEL: &str = "orkestra.orkspace.io/gateway";
@@ -92,7 +92,7 @@ fn registration(version: &str, kind: &str, plural: &str) -> Served {
 }
 
 /// Returns the hosts that the certificate must name.
-pub(super) fn hosts(options: &Options, catalogue: &Catalogue) -> Vec<String> {
+pub(super) fn hosts(options: &GatewayOptions, catalogue: &Catalogue) -> Vec<String> {
     let mut hosts = BTreeSet::new();
     let host = |url: &str| {
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -123,7 +123,7 @@ pub(super) fn hosts(options: &Options, catalogue: &Catalogue) -> Vec<String> {
 
 /// Returns all objects that should exist; `optional` is the version of [`optional_kinds`], if there are any.
 pub(super) fn desired(
-    options: &Options,
+    options: &GatewayOptions,
     catalogue: &Catalogue,
     authorities: &str,
     optional: Option<&str>,
@@ -134,7 +134,7 @@ pub(super) fn desired(
 /// Returns the objects that remain when the gateway stops: `cleanupOnShutdown` removes the others. If it removes the webhooks of
 /// any Katalog, it removes that of Katalogs, too.
 pub(super) fn remaining(
-    options: &Options,
+    options: &GatewayOptions,
     catalogue: &Catalogue,
     authorities: &str,
     optional: Option<&str>,
@@ -143,7 +143,7 @@ pub(super) fn remaining(
 }
 
 fn objects(
-    options: &Options,
+    options: &GatewayOptions,
     catalogue: &Catalogue,
     (authorities, optional): (&str, Option<&str>),
     stops: bool,
@@ -188,7 +188,7 @@ fn objects(
 
 /// Returns the policies with their bindings, sorted by kind and name.
 fn policies(
-    options: &Options,
+    options: &GatewayOptions,
     catalogue: &Catalogue,
     optional: Option<&str>,
     stops: bool,
@@ -251,7 +251,7 @@ fn is_kind(node: &Node, served: &Served) -> bool {
     node.get("kind").and_then(Node::as_str) == Some(&*served.kind)
 }
 
-fn labelled(served: &Served, options: &Options, node: &Node) -> Option<Desired> {
+fn labelled(served: &Served, options: &GatewayOptions, node: &Node) -> Option<Desired> {
     let mut body = node.to_json();
     let name = body["metadata"]["name"].as_str()?.to_owned();
     body["metadata"]["labels"][LABEL] = options.name.clone().into();
@@ -263,7 +263,7 @@ fn labelled(served: &Served, options: &Options, node: &Node) -> Option<Desired> 
     })
 }
 
-fn object(served: &Served, options: &Options, fields: &Value) -> Desired {
+fn object(served: &Served, options: &GatewayOptions, fields: &Value) -> Desired {
     let mut body = json!({
         "apiVersion": served.api_version(), "kind": &*served.kind,
         "metadata": { "name": options.name, "labels": { LABEL: options.name } },

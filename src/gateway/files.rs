@@ -18,7 +18,7 @@ use x509_parser::pem::parse_x509_pem;
 
 use super::{
     Gateway,
-    keys::{Keys, Pair, Rotation},
+    keys::{Pair, Rotation, ServingKeys},
 };
 use crate::server::tls;
 
@@ -30,7 +30,7 @@ const SETTLE: Duration = Duration::from_mins(3);
 
 /// The files of a certificate, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Files {
+pub struct CertificateFiles {
     /// The certificate, with its chain.
     pub certificate: PathBuf,
     /// The private key.
@@ -66,7 +66,7 @@ pub enum Error {
     Use(#[from] tls::Error),
 }
 
-impl Files {
+impl CertificateFiles {
     /// Reads and checks the files.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ fn validity(pem: &str) -> Option<(Timestamp, Timestamp)> {
 }
 
 /// Returns the certificates after the files have been read again, and whether they differ.
-fn after(keys: Keys, read: Pair, now: Timestamp) -> (Keys, bool) {
+fn after(keys: ServingKeys, read: Pair, now: Timestamp) -> (ServingKeys, bool) {
     let is_known = |pair: &Pair| {
         (&pair.certificate, &pair.key, &pair.authority)
             == (&read.certificate, &read.key, &read.authority)
@@ -153,7 +153,12 @@ fn after(keys: Keys, read: Pair, now: Timestamp) -> (Keys, bool) {
 
 /// Returns whether the next certificate is to serve. `noticed` is when it was read, `trusted` when this process had written its
 /// authorities to all configurations.
-fn is_due(keys: &Keys, now: Timestamp, noticed: Timestamp, trusted: Option<Timestamp>) -> bool {
+fn is_due(
+    keys: &ServingKeys,
+    now: Timestamp,
+    noticed: Timestamp,
+    trusted: Option<Timestamp>,
+) -> bool {
     let Some(next) = &keys.next else { return false };
     if next.authority == keys.serving.authority {
         return true;
@@ -167,7 +172,7 @@ fn is_due(keys: &Keys, now: Timestamp, noticed: Timestamp, trusted: Option<Times
 }
 
 /// Reads the files again when they change, and uses their certificate once it is trusted; never returns.
-pub(super) async fn keep(gateway: &Gateway, files: &Files) {
+pub(super) async fn keep(gateway: &Gateway, files: &CertificateFiles) {
     let mut trusted = gateway.trusted.subscribe();
     let (mut noticed, mut problem) = (gateway.context.clock.now(), None);
     loop {
@@ -177,7 +182,7 @@ pub(super) async fn keep(gateway: &Gateway, files: &Files) {
                 problem = None;
                 let keys = gateway
                     .read_keys()
-                    .unwrap_or_else(|| Keys::first(pair.clone()));
+                    .unwrap_or_else(|| ServingKeys::first(pair.clone()));
                 let (mut keys, differs) = after(keys, pair, now);
                 if differs {
                     noticed = now;
@@ -226,7 +231,7 @@ mod tests {
     #[test]
     fn a_certificate_of_another_authority_waits_until_that_is_trusted() {
         let (first, second) = (pair(0), pair(1000));
-        let (keys, differs) = after(Keys::first(first.clone()), first.clone(), at(10));
+        let (keys, differs) = after(ServingKeys::first(first.clone()), first.clone(), at(10));
         assert!(!differs && keys.next.is_none());
         let (keys, differs) = after(keys, second.clone(), at(1000));
         assert!(differs && keys.authorities().contains(&first.authority));
@@ -255,7 +260,7 @@ mod tests {
             authority: first.authority.clone(),
             ..pair(1000)
         };
-        let (keys, differs) = after(Keys::first(first.clone()), renewed, at(1000));
+        let (keys, differs) = after(ServingKeys::first(first.clone()), renewed, at(1000));
         assert!(differs && is_due(&keys, at(1000), at(1000), None));
         assert_eq!(keys.authorities(), first.authority);
         assert_eq!(keys.promoted().authorities(), first.authority);
@@ -265,7 +270,7 @@ mod tests {
     async fn files_are_checked_and_their_validity_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        let files = Files {
+        let files = CertificateFiles {
             certificate: path("tls.crt"),
             key: path("tls.key"),
             authorities: path("ca.crt"),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use orkestra_cluster::wire::{Scope, Served};
 use orkestra_core::{
-    admission::{self, Admitted, Answer as Known, Answers, Read, Review, Verdict},
+    admission::{self, AdmissionVerdict, Admitted, Answer as Known, Answers, Read, Review},
     api::Operation,
     plan::{ChildKey, ObjectKey, OperatorPlan},
     reconcile::{external::answered, record::CrRecord, sources::ROUNDS, unique::unique_text},
@@ -105,7 +105,7 @@ fn object(
 }
 
 /// Returns the answer with that verdict, and the metric that counts it.
-fn of_verdict(webhook: Webhook, verdict: Verdict) -> (Reviewed, Answer) {
+fn of_verdict(webhook: Webhook, verdict: AdmissionVerdict) -> (Reviewed, Answer) {
     if webhook == Webhook::Mutate {
         let answer = Answer {
             patch: verdict.patch,
@@ -136,7 +136,7 @@ async fn judge(
     plan: &Arc<OperatorPlan>,
     review: Arc<Review>,
     (evaluate, until): (Evaluate, Instant),
-) -> Result<Verdict, String> {
+) -> Result<AdmissionVerdict, String> {
     let now = gateway.context.clock.now();
     let mut answers = Answers::new();
     for round in 0..=ROUNDS {

@@ -28,7 +28,7 @@ pub(super) struct Pair {
 
 /// The content of the Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Keys {
+pub(super) struct ServingKeys {
     /// The certificate that serves.
     pub(super) serving: Pair,
     /// The one that serves next, once its authority is trusted everywhere.
@@ -58,7 +58,7 @@ const AUTHORITIES: &str = "ca.crt";
 const STATE: &str = "state.json";
 
 #[derive(Serialize, Deserialize)]
-struct State {
+struct StoredKeys {
     serving: Pair,
     #[serde(default)]
     next: Option<Pair>,
@@ -84,7 +84,7 @@ impl Pair {
     }
 }
 
-impl Keys {
+impl ServingKeys {
     /// The first certificate.
     pub(super) fn first(pair: Pair) -> Self {
         Self {
@@ -158,7 +158,7 @@ impl Keys {
 
     /// Returns the `data` of the Secret.
     pub(super) fn data(&self) -> Value {
-        let state = State {
+        let state = StoredKeys {
             serving: self.serving.clone(),
             next: self.next.clone(),
             earlier: self.earlier.clone(),
@@ -177,7 +177,7 @@ impl Keys {
     pub(super) fn read(secret: &Node) -> Option<Self> {
         let state = secret.get("data")?.get(STATE)?.as_str()?;
         let state = STANDARD.decode(state).ok()?;
-        let state: State = serde_json::from_slice(&state).ok()?;
+        let state: StoredKeys = serde_json::from_slice(&state).ok()?;
         Some(Self {
             serving: state.serving,
             next: state.next,
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn the_next_certificate_serves_only_once_its_authority_is_trusted() {
         let desired = hosts(&["a.b.svc"]);
-        let keys = Keys::first(pair(0));
+        let keys = ServingKeys::first(pair(0));
         assert_eq!(
             keys.rotation(&desired, at(1999), None),
             Rotation::Wait(at(2000))
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn an_expired_certificate_is_replaced_at_once_and_another_host_needs_another_one() {
-        let keys = Keys::first(pair(0));
+        let keys = ServingKeys::first(pair(0));
         let desired = hosts(&["a.b.svc", "c.b.svc"]);
         assert_eq!(keys.rotation(&desired, at(1), None), Rotation::Prepare);
         assert_eq!(keys.rotation(&desired, at(3000), None), Rotation::Replace);
@@ -286,15 +286,17 @@ mod tests {
 
     #[test]
     fn a_secret_is_read_as_it_was_written_and_a_strange_one_is_not() {
-        let keys = Keys::first(pair(0)).with_next(pair(10), at(10)).promoted();
+        let keys = ServingKeys::first(pair(0))
+            .with_next(pair(10), at(10))
+            .promoted();
         let secret = Node::from(&json!({ "data": keys.data() }));
-        assert_eq!(Keys::read(&secret), Some(keys));
+        assert_eq!(ServingKeys::read(&secret), Some(keys));
         for strange in [
             json!({}),
             json!({ "data": { STATE: "!" } }),
             json!({ "data": { STATE: "e30=" } }),
         ] {
-            assert_eq!(Keys::read(&Node::from(&strange)), None);
+            assert_eq!(ServingKeys::read(&Node::from(&strange)), None);
         }
     }
 }

@@ -16,7 +16,7 @@ use super::{
     Gateway,
     author::{self, AuthorCheck},
     definitions::Kept,
-    review::{Admission, Answer, User},
+    review::{Admission, Answer, RequestUser},
 };
 use crate::meta::{Examined, examine_katalog, examine_komposer, examine_motif};
 
@@ -100,7 +100,7 @@ async fn leaving(gateway: &Gateway, katalog: &KatalogRef, plans: &[Plan]) -> Vec
 
 async fn verdict(
     gateway: &Gateway,
-    (user, submitted, approval): (&User, &Value, Option<Permission>),
+    (user, submitted, approval): (&RequestUser, &Value, Option<Permission>),
     examined: &Examined,
 ) -> Answer {
     if examined.panicked {

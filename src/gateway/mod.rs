@@ -58,14 +58,14 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub use author::AuthorCheck;
-pub use files::{Error as FilesError, Files};
-pub use options::{Options, Reach};
+pub use files::{CertificateFiles, Error as FilesError};
+pub use options::{GatewayOptions, Reach};
 pub use remove::{Registered, Settings, registered, remove};
 
 use self::{
     author::Authors,
-    catalogue::{Catalogue, Conversion, Conversions},
-    keys::Keys,
+    catalogue::{Catalogue, Conversions, KindConversion},
+    keys::ServingKeys,
     queues::FairQueues,
 };
 use crate::{
@@ -102,7 +102,7 @@ pub struct Gateway(Arc<Inner>);
 
 /// The state of a [`Gateway`].
 pub struct Inner {
-    options: Options,
+    options: GatewayOptions,
     context: Arc<Context>,
     /// Requests that do not depend on leadership.
     wire: Wire,
@@ -120,7 +120,7 @@ pub struct Inner {
     trusted: watch::Sender<Option<Trusted>>,
     tls: std::sync::OnceLock<Tls>,
     /// The certificates that were read from files.
-    read: Mutex<Option<Keys>>,
+    read: Mutex<Option<ServingKeys>>,
     queues: FairQueues,
     /// The memory that bodies of requests may take, in KiB.
     bodies: Arc<Semaphore>,
@@ -145,7 +145,7 @@ impl Gateway {
     /// A gateway for the Katalogs of `directory`; `listed` turns true once those that existed at the start are known. `wire`
     /// makes requests whether this process leads or not.
     pub fn new(
-        options: Options,
+        options: GatewayOptions,
         context: Arc<Context>,
         wire: Wire,
         (directory, listed): (Directory, watch::Receiver<bool>),
@@ -244,7 +244,7 @@ impl Gateway {
     }
 
     /// Uses the certificate for handshakes from now on, and publishes its authorities.
-    fn use_keys(&self, keys: &Keys) {
+    fn use_keys(&self, keys: &ServingKeys) {
         match secret::certified(keys) {
             Ok(certified) => {
                 if let Some(tls) = self.tls.get()
@@ -275,21 +275,21 @@ impl Gateway {
         });
     }
 
-    async fn first_of_files(&self, files: &Files) -> Result<Keys, secret::Error> {
-        let keys = Keys::first(files.read().await?);
+    async fn first_of_files(&self, files: &CertificateFiles) -> Result<ServingKeys, secret::Error> {
+        let keys = ServingKeys::first(files.read().await?);
         self.keep_read(keys.clone());
         Ok(keys)
     }
 
     /// Returns the certificates that were read from files.
-    fn read_keys(&self) -> Option<Keys> {
+    fn read_keys(&self) -> Option<ServingKeys> {
         self.read
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    fn keep_read(&self, keys: Keys) {
+    fn keep_read(&self, keys: ServingKeys) {
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys);
     }
 
@@ -318,7 +318,7 @@ impl Gateway {
 
     /// Returns the conversion of a kind: the one that is declared, else the last one that was, else the one that its definition
     /// records.
-    fn conversion(&self, group: &str, kind: &str) -> Option<Conversion> {
+    fn conversion(&self, group: &str, kind: &str) -> Option<KindConversion> {
         let catalogue = self.catalogue.load();
         let known = catalogue.conversion(group, kind).cloned();
         known.or_else(|| {
@@ -365,7 +365,7 @@ impl Gateway {
 
 /// Runs a gateway, as [`Gateway::run`], once the API server has identified this process.
 pub async fn run(
-    mut options: Options,
+    mut options: GatewayOptions,
     context: Arc<Context>,
     wire: Wire,
     katalogs: (Directory, watch::Receiver<bool>),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{AuthorCheck, Files};
+use super::{AuthorCheck, CertificateFiles};
 use crate::meta::Namespaces;
 
 /// How the API server reaches the webhooks.
@@ -19,7 +19,7 @@ pub enum Reach {
 
 /// The settings of a gateway.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct GatewayOptions {
     /// The name of its configurations, and the value of their label.
     pub name: String,
     /// The namespace of the Secret and of the Service; nothing in it depends on the webhooks.
@@ -35,7 +35,7 @@ pub struct Options {
     /// The validity of certificates that it issues.
     pub life: Duration,
     /// The certificate, if it does not issue its own.
-    pub files: Option<Files>,
+    pub files: Option<CertificateFiles>,
     /// The namespaces whose Katalogs are its own.
     pub katalogs: Namespaces,
     /// The user of this process, whose writes are not reviewed; set at the start.

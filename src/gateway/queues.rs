@@ -21,10 +21,10 @@ pub(super) const QUEUE_LENGTH: usize = 64;
 
 /// The seats, and the queues of all operators. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct FairQueues(Arc<Mutex<State>>);
+pub(super) struct FairQueues(Arc<Mutex<QueuesState>>);
 
 #[derive(Debug)]
-struct State {
+struct QueuesState {
     /// Seats that are free: every operator whose requests wait then has its share.
     free: usize,
     /// The most seats of one operator.
@@ -49,7 +49,7 @@ impl FairQueues {
     /// `seats` requests are evaluated at a time, two at least.
     pub(super) fn new(seats: usize) -> Self {
         let seats = seats.max(2);
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(QueuesState {
             free: seats,
             share: seats / 2,
             taken: BTreeMap::new(),
@@ -80,7 +80,7 @@ impl FairQueues {
         self.state().queues.get(operator).map_or(0, VecDeque::len)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueuesState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -103,7 +103,7 @@ impl FairQueues {
     }
 }
 
-impl State {
+impl QueuesState {
     fn is_below_share(&self, operator: &Arc<str>) -> bool {
         self.taken
             .get(operator)

@@ -17,7 +17,7 @@ use orkestra_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::Conversion;
+use super::catalogue::KindConversion;
 
 /// The longest record in bytes: half of what the annotations of an object may have.
 const RECORD_BYTES: usize = 128 * 1024;
@@ -33,7 +33,7 @@ struct Record {
 }
 
 /// Returns the text of the annotation; `None` if it is too long.
-pub(super) fn text(conversion: &Conversion) -> Option<String> {
+pub(super) fn text(conversion: &KindConversion) -> Option<String> {
     let record = Record {
         katalog: conversion.katalog.to_string(),
         entry: conversion.entry.clone(),
@@ -53,10 +53,10 @@ pub(super) fn text_of(definition: &Node) -> Option<&str> {
 }
 
 /// Returns the conversion that a definition records; `None` if it has none that can be used.
-pub(super) fn conversion_of(definition: &Node) -> Option<Conversion> {
+pub(super) fn conversion_of(definition: &Node) -> Option<KindConversion> {
     let record: Record = serde_json::from_str(text_of(definition)?).ok()?;
     let shape = CrdShape::from_crd(definition).ok()?;
-    Some(Conversion {
+    Some(KindConversion {
         katalog: KatalogRef::parse(&record.katalog),
         entry: record.entry,
         plan: Arc::new(record.declared.compile(&shape)?),
@@ -111,13 +111,13 @@ spec:
         }))
     }
 
-    fn declared() -> Conversion {
+    fn declared() -> KindConversion {
         of(KATALOG)
     }
 
-    fn of(katalog: &str) -> Conversion {
+    fn of(katalog: &str) -> KindConversion {
         let plan = testing::compiled(katalog);
-        Conversion {
+        KindConversion {
             katalog: plan.katalog.clone(),
             entry: "pond".to_owned(),
             plan: plan.conversions[0].clone(),

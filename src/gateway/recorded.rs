@@ -12,7 +12,7 @@ use tokio::{sync::Notify, time::timeout};
 
 use super::{
     Gateway,
-    catalogue::{Conversion, Conversions},
+    catalogue::{Conversions, KindConversion},
     keeper,
     record::conversion_of,
 };
@@ -65,7 +65,7 @@ pub(super) async fn follow(gateway: &Gateway) {
 async fn look(
     gateway: &Gateway,
     watch: &Handle<Presence>,
-    read: &mut BTreeMap<String, (Version, Option<Conversion>)>,
+    read: &mut BTreeMap<String, (Version, Option<KindConversion>)>,
 ) -> Result<(), WireError> {
     // Definitions whose Katalogs are not known yet need not be read.
     if !*gateway.listed.borrow() && gateway.recorded.borrow().is_some() {

@@ -21,9 +21,9 @@ pub(super) struct Admission {
     /// Echoed in the response.
     pub(super) uid: String,
     /// The kind of `object`.
-    pub(super) kind: Kind,
+    pub(super) kind: ReviewKind,
     /// The resource of `object`.
-    pub(super) resource: Resource,
+    pub(super) resource: ReviewResource,
     /// The subresource; empty for the object itself.
     #[serde(default)]
     pub(super) sub_resource: String,
@@ -34,7 +34,7 @@ pub(super) struct Admission {
     pub(super) namespace: Option<String>,
     pub(super) operation: String,
     #[serde(default)]
-    pub(super) user_info: User,
+    pub(super) user_info: RequestUser,
     /// Null if it is deleted. Parsed later, since it may be nested too deeply.
     #[serde(default)]
     object: Option<Box<RawValue>>,
@@ -48,7 +48,7 @@ pub(super) struct Admission {
 /// Group, version and kind.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Kind {
+pub(super) struct ReviewKind {
     pub(super) group: String,
     pub(super) version: String,
     #[serde(rename = "kind")]
@@ -58,7 +58,7 @@ pub(super) struct Kind {
 /// Group, version and plural.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Resource {
+pub(super) struct ReviewResource {
     pub(super) group: String,
     pub(super) version: String,
     #[serde(rename = "resource")]
@@ -68,7 +68,7 @@ pub(super) struct Resource {
 /// The user of a request.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct User {
+pub(super) struct RequestUser {
     pub(super) username: String,
     pub(super) uid: String,
     pub(super) groups: Vec<String>,
@@ -78,7 +78,7 @@ pub(super) struct User {
 /// A request for conversion.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Conversion {
+pub(super) struct ConversionRequest {
     /// Echoed in the response.
     pub(super) uid: String,
     #[serde(rename = "desiredAPIVersion")]
@@ -187,7 +187,7 @@ impl Admission {
     }
 }
 
-impl Conversion {
+impl ConversionRequest {
     /// Parses a `ConversionReview`.
     ///
     /// # Errors
@@ -328,7 +328,10 @@ mod tests {
 
         for other in ["", "[]", "{}", r#"{"kind":"Pod","request":{}}"#, "\u{0}"] {
             assert!(Admission::parse(other.as_bytes()).is_err(), "{other}");
-            assert!(Conversion::parse(other.as_bytes()).is_err(), "{other}");
+            assert!(
+                ConversionRequest::parse(other.as_bytes()).is_err(),
+                "{other}"
+            );
         }
         let wrong = review("{}").replace("AdmissionReview", "Other");
         assert!(Admission::parse(wrong.as_bytes()).is_err());

@@ -21,7 +21,7 @@ use super::{
     Gateway, convert, instances, kinds, protection,
     queues::Seat,
     recorded,
-    review::{Admission, Answer, Conversion},
+    review::{Admission, Answer, ConversionRequest},
 };
 use crate::metrics::{Webhook, WebhookResult};
 
@@ -121,7 +121,7 @@ async fn deletion_protection(State(gateway): State<Gateway>, body: Body) -> Resp
 
 async fn convert_objects(State(gateway): State<Gateway>, body: Body) -> Response {
     let work = async {
-        let (request, _memory) = parse(&gateway, body, Conversion::parse).await?;
+        let (request, _memory) = parse(&gateway, body, ConversionRequest::parse).await?;
         recorded::until_known(&gateway, &request.desired_api_version).await;
         let of = format!("convert {}", request.desired_api_version);
         let _seat = seat(&gateway, &of).await?;

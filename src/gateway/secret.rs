@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use super::{
     Gateway, MANAGER, desired,
-    keys::{self, Keys, Rotation},
+    keys::{self, Rotation, ServingKeys},
 };
 use crate::server::tls;
 
@@ -76,7 +76,7 @@ impl Store {
 
     /// Returns the certificates and the resourceVersion; none if there is no Secret. Of a Secret with another content, only the
     /// version.
-    async fn read(&self) -> Result<Option<(Option<Keys>, String)>, Error> {
+    async fn read(&self) -> Result<Option<(Option<ServingKeys>, String)>, Error> {
         let secret = match self.wire.get(&self.served, &self.key).await {
             Ok(secret) => secret,
             Err(WireError::NotFound(_)) => return Ok(None),
@@ -85,11 +85,16 @@ impl Store {
         let metadata = secret.get("metadata");
         let version = metadata.and_then(|metadata| metadata.get("resourceVersion"));
         let version = version.and_then(Node::as_str).unwrap_or_default();
-        Ok(Some((Keys::read(&secret), version.to_owned())))
+        Ok(Some((ServingKeys::read(&secret), version.to_owned())))
     }
 
     /// Writes certificates in place of those of that resourceVersion, or as a new Secret. False if another replica was first.
-    async fn write(&self, keys: &Keys, version: Option<&str>, label: &str) -> Result<bool, Error> {
+    async fn write(
+        &self,
+        keys: &ServingKeys,
+        version: Option<&str>,
+        label: &str,
+    ) -> Result<bool, Error> {
         let mut body = json!({
             "metadata": { "labels": { desired::LABEL: label } },
             "data": keys.data(),
@@ -132,7 +137,7 @@ pub(super) fn secrets() -> Served {
 }
 
 /// Returns the certificates, which are issued if there are none, or if theirs has expired.
-pub(super) async fn obtain(gateway: &Gateway) -> Result<Keys, Error> {
+pub(super) async fn obtain(gateway: &Gateway) -> Result<ServingKeys, Error> {
     let store = Store::new(gateway);
     loop {
         if let Some(keys) = advance(gateway, &store).await? {
@@ -142,7 +147,7 @@ pub(super) async fn obtain(gateway: &Gateway) -> Result<Keys, Error> {
 }
 
 /// Does what is due; returns the certificates, or none if another replica was first.
-async fn advance(gateway: &Gateway, store: &Store) -> Result<Option<Keys>, Error> {
+async fn advance(gateway: &Gateway, store: &Store) -> Result<Option<ServingKeys>, Error> {
     let options = &gateway.options;
     let hosts = desired::hosts(options, &gateway.catalogue.load());
     let now = gateway.context.clock.now();
@@ -152,7 +157,7 @@ async fn advance(gateway: &Gateway, store: &Store) -> Result<Option<Keys>, Error
     };
     let issue = || keys::issue(&hosts, now, options.life);
     let next = match keys {
-        None => Keys::first(issue()?),
+        None => ServingKeys::first(issue()?),
         Some(keys) => {
             let authorities = keys.authorities();
             let trusted = gateway.trusted.borrow().clone();
@@ -161,7 +166,7 @@ async fn advance(gateway: &Gateway, store: &Store) -> Result<Option<Keys>, Error
                 Rotation::Wait(_) => return Ok(Some(keys)),
                 Rotation::Prepare => keys.with_next(issue()?, now),
                 Rotation::Promote => keys.promoted(),
-                Rotation::Replace => Keys::first(issue()?),
+                Rotation::Replace => ServingKeys::first(issue()?),
             }
         }
     };
@@ -179,7 +184,7 @@ async fn advance(gateway: &Gateway, store: &Store) -> Result<Option<Keys>, Error
 }
 
 /// Returns the certificate that serves, for handshakes.
-pub(super) fn certified(keys: &Keys) -> Result<CertifiedKey, tls::Error> {
+pub(super) fn certified(keys: &ServingKeys) -> Result<CertifiedKey, tls::Error> {
     let pair = &keys.serving;
     tls::certified(
         (Path::new("tls.crt"), pair.certificate.as_bytes()),
@@ -222,7 +227,7 @@ pub(super) async fn keep(gateway: &Gateway) {
 }
 
 /// Returns how long nothing is due.
-fn due(gateway: &Gateway, keys: &Keys) -> Duration {
+fn due(gateway: &Gateway, keys: &ServingKeys) -> Duration {
     let clock = &gateway.context.clock;
     let hosts = desired::hosts(&gateway.options, &gateway.catalogue.load());
     let trusted = gateway.trusted.borrow().clone();

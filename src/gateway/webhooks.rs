@@ -9,7 +9,7 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Options, Reach};
+use super::{GatewayOptions, Reach};
 use crate::meta::Namespaces;
 
 /// How long the API server waits for a review, in seconds.
@@ -20,14 +20,14 @@ const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 const KUBE_SYSTEM: &str = "kube-system";
 
 /// Selects namespaces other than kube-system and the gateway's own: nothing there may depend on webhooks.
-fn selector(options: &Options) -> Value {
+fn selector(options: &GatewayOptions) -> Value {
     json!({ "matchExpressions": [{
         "key": NAMESPACE_NAME, "operator": "NotIn", "values": [KUBE_SYSTEM, options.namespace],
     }] })
 }
 
 /// The webhook of Katalogs, Komposers and Motifs. Writes that only touch status or other metadata than an approval do not call it.
-pub(super) fn own_kinds(options: &Options, authorities: &str) -> Vec<Value> {
+pub(super) fn own_kinds(options: &GatewayOptions, authorities: &str) -> Vec<Value> {
     let selector = match &options.katalogs {
         Namespaces::All => selector(options),
         Namespaces::Some(namespaces) => json!({ "matchExpressions": [{
@@ -84,7 +84,7 @@ fn name(operator: &OperatorPlan, suffix: &str) -> Option<String> {
 }
 
 fn webhook(
-    options: &Options,
+    options: &GatewayOptions,
     (plan, operator): (&Plan, &OperatorPlan),
     (suffix, path, policy): (&str, &str, FailurePolicy),
     operations: &[Operation],
@@ -120,7 +120,7 @@ fn webhook(
 }
 
 pub(super) fn validation(
-    options: &Options,
+    options: &GatewayOptions,
     plan: &Plan,
     operator: &OperatorPlan,
     authorities: &str,
@@ -133,7 +133,7 @@ pub(super) fn validation(
 
 /// A mutation that cannot be made is left to passes: it never refuses a request.
 pub(super) fn mutation(
-    options: &Options,
+    options: &GatewayOptions,
     plan: &Plan,
     operator: &OperatorPlan,
     authorities: &str,
@@ -152,7 +152,7 @@ pub(super) fn mutation(
 }
 
 /// The webhook that records deletions in spite of a protection.
-pub(super) fn overridden(options: &Options, plan: &Plan, authorities: &str) -> Vec<Value> {
+pub(super) fn overridden(options: &GatewayOptions, plan: &Plan, authorities: &str) -> Vec<Value> {
     let resources = plan
         .operators
         .iter()
@@ -197,7 +197,7 @@ pub(super) fn bundle(authorities: &str) -> String {
 
 /// How a webhook is called.
 pub(super) fn client_config(
-    options: &Options,
+    options: &GatewayOptions,
     service: Option<&str>,
     endpoint: Option<&str>,
     path: &str,

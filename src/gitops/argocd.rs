@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use orkestra_core::plan::Plan;
 use serde_json::{Map, Value, json};
 
-use super::{Kind, operated_kinds, own_kinds};
+use super::{GitOpsKind, operated_kinds, own_kinds};
 
 /// The health check, in Lua: `config/argocd/health.lua`. It uses only what Argo CD opens to a check: base and table.
 pub const HEALTH: &str = include_str!("../../config/argocd/health.lua");
 
 /// How settings name their kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keys {
+pub enum KeyStyle {
     /// A key for each kind, which every Argo CD accepts.
     Kinds,
     /// A wildcard for each API group, under the one key that takes them: kinds that are added later are included.
@@ -22,12 +22,12 @@ pub enum Keys {
 /// Returns the `ConfigMap` `argocd-cm` of that namespace with the settings for our own kinds and for those of `plans`.
 ///
 /// It is meant to be merged with the existing one: it has no other settings, and only labels by which Argo CD finds it.
-pub fn config_map(plans: &[&Plan], keys: Keys, namespace: &str) -> Value {
+pub fn config_map(plans: &[&Plan], keys: KeyStyle, namespace: &str) -> Value {
     let mut kinds = own_kinds();
     kinds.extend(operated_kinds(plans));
     let data: Map<String, Value> = match keys {
-        Keys::Kinds => kinds.iter().flat_map(of_kind).collect(),
-        Keys::Groups => std::iter::once(of_groups(&kinds)).collect(),
+        KeyStyle::Kinds => kinds.iter().flat_map(of_kind).collect(),
+        KeyStyle::Groups => std::iter::once(of_groups(&kinds)).collect(),
     };
     json!({
         "apiVersion": "v1",
@@ -44,8 +44,8 @@ pub fn config_map(plans: &[&Plan], keys: Keys, namespace: &str) -> Value {
     })
 }
 
-fn of_kind(kind: &Kind) -> [(String, Value); 2] {
-    let Kind {
+fn of_kind(kind: &GitOpsKind) -> [(String, Value); 2] {
+    let GitOpsKind {
         group, kind: name, ..
     } = kind;
     let key = |what: &str| format!("resource.customizations.{what}.{group}_{name}");
@@ -56,7 +56,7 @@ fn of_kind(kind: &Kind) -> [(String, Value); 2] {
 }
 
 /// The value of `resource.customizations`: YAML with a key for each group.
-fn of_groups(kinds: &[Kind]) -> (String, Value) {
+fn of_groups(kinds: &[GitOpsKind]) -> (String, Value) {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for kind in kinds {
         let managers = groups.entry(&kind.group).or_default();
@@ -115,7 +115,7 @@ spec:
     #[test]
     fn each_kind_has_a_health_check_and_ignores_what_the_runtime_writes() {
         let plan = compiled(PONDS);
-        let map = config_map(&[&plan], Keys::Kinds, "cd");
+        let map = config_map(&[&plan], KeyStyle::Kinds, "cd");
         assert_eq!(map["metadata"]["namespace"], "cd");
         let data = map["data"].as_object().unwrap();
         assert_eq!(data.len(), 8);
@@ -137,7 +137,7 @@ spec:
     #[test]
     fn a_wildcard_covers_a_group_and_is_yaml_with_the_same_texts() {
         let plan = compiled(PONDS);
-        let map = config_map(&[&plan], Keys::Groups, "argocd");
+        let map = config_map(&[&plan], KeyStyle::Groups, "argocd");
         let text = map["data"]["resource.customizations"].as_str().unwrap();
         let groups: Value = serde_saphyr::from_str(text).unwrap();
         let groups = groups.as_object().unwrap();

@@ -3,7 +3,7 @@
 use orkestra_core::plan::Plan;
 use serde_json::{Value, json};
 
-use super::{Kind, WITH_STATUS, operated_kinds, own_kinds};
+use super::{GitOpsKind, WITH_STATUS, operated_kinds, own_kinds};
 
 /// The conditions of an object, also of one without a status.
 const CONDITIONS: &str = "status.?conditions.orValue([])";
@@ -45,7 +45,7 @@ fn kustomization(name: &str, namespace: &str, checks: &[Value]) -> Value {
 
 /// The expressions for one kind. Flux compares `status.observedGeneration` before it evaluates them; a condition's own
 /// generation counts where the CRD does not keep the former.
-fn checks(kind: &Kind) -> Value {
+fn checks(kind: &GitOpsKind) -> Value {
     let is =
         |name: &str| format!("{CONDITIONS}.exists(c, c.type == '{name}' && c.status == 'True')");
     let is_stale = format!(

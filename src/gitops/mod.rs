@@ -20,7 +20,7 @@ use orkestra_core::{
 
 /// A kind that a `GitOps` tool applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct GitOpsKind {
     /// API group.
     pub group: String,
     /// Version.
@@ -31,7 +31,7 @@ pub struct Kind {
     pub managers: Vec<String>,
 }
 
-impl Kind {
+impl GitOpsKind {
     fn new(group: &str, version: &str, kind: &str, managers: Vec<String>) -> Self {
         Self {
             group: group.to_owned(),
@@ -50,9 +50,9 @@ impl Kind {
 const WITH_STATUS: [&str; 2] = ["Katalog", "Komposer"];
 
 /// Returns our own kinds, in alphabetical order.
-fn own_kinds() -> Vec<Kind> {
+fn own_kinds() -> Vec<GitOpsKind> {
     let [katalog, komposer] = WITH_STATUS;
-    let kind = |kind: &str, managers| Kind::new(names::GROUP, names::VERSION, kind, managers);
+    let kind = |kind: &str, managers| GitOpsKind::new(names::GROUP, names::VERSION, kind, managers);
     let runtime = || vec![names::MANAGER.to_owned()];
     vec![
         kind(katalog, runtime()),
@@ -63,8 +63,8 @@ fn own_kinds() -> Vec<Kind> {
 
 /// Returns the kinds of the custom resources of these plans, sorted by group and kind. Kinds of Kubernetes itself are left out:
 /// the tools know them, and no operator writes their status. Of several versions the last one is named.
-fn operated_kinds(plans: &[&Plan]) -> Vec<Kind> {
-    let mut kinds: BTreeMap<GroupKind, Kind> = BTreeMap::new();
+fn operated_kinds(plans: &[&Plan]) -> Vec<GitOpsKind> {
+    let mut kinds: BTreeMap<GroupKind, GitOpsKind> = BTreeMap::new();
     for operator in plans.iter().flat_map(|plan| &plan.operators) {
         let kind = operator.resource.group_kind();
         if built_in(&kind).is_none() {
@@ -74,14 +74,14 @@ fn operated_kinds(plans: &[&Plan]) -> Vec<Kind> {
     kinds.into_values().collect()
 }
 
-fn of_operator(operator: &OperatorPlan) -> Kind {
+fn of_operator(operator: &OperatorPlan) -> GitOpsKind {
     let resource = &operator.resource;
     let plural = resource.plural.as_deref().unwrap_or_default();
     let mut managers = vec![operator.metadata_manager()];
     if operator.persisted().next().is_some() {
         managers.push(names::normalize_manager(plural, &resource.group));
     }
-    Kind::new(&resource.group, &resource.version, &resource.kind, managers)
+    GitOpsKind::new(&resource.group, &resource.version, &resource.kind, managers)
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ spec:
 ",
         );
         let kinds = operated_kinds(&[&plan, &plan]);
-        let expected = Kind::new(
+        let expected = GitOpsKind::new(
             "water.example",
             "v1",
             "Pond",

@@ -22,7 +22,7 @@ use orkestra_core::{
 };
 
 pub use self::draft::{Origin, write_draft};
-use crate::render::{Request, Show, render, to_yaml};
+use crate::render::{RenderRequest, Show, render, to_yaml};
 
 /// The Katalog.
 const KATALOG: &str = "katalog.yaml";
@@ -273,7 +273,7 @@ async fn write_all(
 
 /// Renders the children of the sample with the Katalog in the folder.
 async fn expected(folder: &Path) -> Result<String, Error> {
-    let rendered = render(&Request {
+    let rendered = render(&RenderRequest {
         katalogs: vec![folder.join(KATALOG)],
         resources: vec![folder.join(SAMPLE)],
         status: None,

@@ -11,7 +11,7 @@ use orkestra_core::{
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::{Error, INVENTORY, Inventory, MANAGER, Object, objects::text};
+use super::{Error, INVENTORY, Inventory, MANAGER, ManifestObject, objects::text};
 
 /// How often the state of an object is read while it is awaited.
 const POLL: Duration = Duration::from_millis(250);
@@ -31,7 +31,7 @@ pub enum DryRun {
 #[derive(Clone, Copy, Debug)]
 pub struct Apply<'a> {
     /// The objects in order, with their inventory.
-    pub objects: &'a [Object],
+    pub objects: &'a [ManifestObject],
     /// The namespace of the installation.
     pub namespace: &'a str,
     /// Take fields over from other field managers.
@@ -42,7 +42,7 @@ pub struct Apply<'a> {
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum ApplyOutcome {
     /// It did not exist before.
     Created,
     /// It was changed.
@@ -55,7 +55,7 @@ pub enum Done {
     Unchecked,
 }
 
-impl Done {
+impl ApplyOutcome {
     /// The word for people.
     pub fn word(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Done {
 pub async fn apply(
     wire: &Wire,
     wanted: &Apply<'_>,
-    report: &mut (dyn FnMut(&Object, Done) + Send),
+    report: &mut (dyn FnMut(&ManifestObject, ApplyOutcome) + Send),
 ) -> Result<(), Error> {
     let wire = match wanted.dry_run {
         DryRun::No => wire.clone(),
@@ -88,9 +88,10 @@ pub async fn apply(
     let before = read_inventory(&wire, wanted.namespace)
         .await?
         .unwrap_or_default();
-    let is_inventory =
-        |object: &Object| object.is("", "ConfigMap") && object.key.name.as_str() == INVENTORY;
-    let others: Vec<Object> = wanted
+    let is_inventory = |object: &ManifestObject| {
+        object.is("", "ConfigMap") && object.key.name.as_str() == INVENTORY
+    };
+    let others: Vec<ManifestObject> = wanted
         .objects
         .iter()
         .filter(|object| !is_inventory(object))
@@ -116,7 +117,7 @@ pub async fn apply(
         .filter(|object| !object.is_kept())
     {
         kinds.delete(object).await?;
-        report(object, Done::Pruned);
+        report(object, ApplyOutcome::Pruned);
     }
     if !superfluous.objects().is_empty() {
         write(&mut kinds, &now.object(wanted.namespace), wanted).await?;
@@ -125,10 +126,14 @@ pub async fn apply(
 }
 
 /// Applies an object. A CRD is awaited until its kind is served.
-async fn write(kinds: &mut Kinds<'_>, object: &Object, wanted: &Apply<'_>) -> Result<Done, Error> {
+async fn write(
+    kinds: &mut Kinds<'_>,
+    object: &ManifestObject,
+    wanted: &Apply<'_>,
+) -> Result<ApplyOutcome, Error> {
     let is_dry = wanted.dry_run == DryRun::Server;
     let kind = match kinds.of(object).await {
-        Err(error) if is_dry && error.is_not_served() => return Ok(Done::Unchecked),
+        Err(error) if is_dry && error.is_not_served() => return Ok(ApplyOutcome::Unchecked),
         kind => kind?,
     };
     let wire = kinds.wire;
@@ -138,7 +143,7 @@ async fn write(kinds: &mut Kinds<'_>, object: &Object, wanted: &Apply<'_>) -> Re
         .apply(&kind, &object.key, MANAGER, wanted.force, &object.body)
         .await;
     let after = match answer {
-        Err(WireError::NotFound(_)) if is_dry => return Ok(Done::Unchecked),
+        Err(WireError::NotFound(_)) if is_dry => return Ok(ApplyOutcome::Unchecked),
         Err(WireError::Conflict { causes, .. }) if !causes.is_empty() => {
             let mut fields = String::new();
             for cause in &causes {
@@ -158,14 +163,14 @@ async fn write(kinds: &mut Kinds<'_>, object: &Object, wanted: &Apply<'_>) -> Re
     }
     let version = |object: &Node| text(object, &["metadata", "resourceVersion"]).map(str::to_owned);
     Ok(match before {
-        None => Done::Created,
-        Some(before) if version(&before) == version(&after) => Done::Unchanged,
-        Some(_) => Done::Configured,
+        None => ApplyOutcome::Created,
+        Some(before) if version(&before) == version(&after) => ApplyOutcome::Unchanged,
+        Some(_) => ApplyOutcome::Configured,
     })
 }
 
 /// Waits until the API server serves the kind of a CRD.
-async fn established(wire: &Wire, kind: &Served, object: &Object) -> Result<(), Error> {
+async fn established(wire: &Wire, kind: &Served, object: &ManifestObject) -> Result<(), Error> {
     until(
         Instant::now() + ESTABLISHED,
         format!("{object} was not established"),
@@ -184,7 +189,7 @@ async fn established(wire: &Wire, kind: &Served, object: &Object) -> Result<(), 
 ///
 /// # Errors
 /// [`Error::Late`] with the state of the Deployment; failures of requests.
-pub async fn wait(wire: &Wire, objects: &[Object], within: Duration) -> Result<(), Error> {
+pub async fn wait(wire: &Wire, objects: &[ManifestObject], within: Duration) -> Result<(), Error> {
     let deadline = Instant::now() + within;
     let mut kinds = Kinds::new(wire);
     for object in objects
@@ -288,7 +293,7 @@ impl<'w> Kinds<'w> {
         }
     }
 
-    pub(super) async fn of(&mut self, object: &Object) -> Result<Served, Error> {
+    pub(super) async fn of(&mut self, object: &ManifestObject) -> Result<Served, Error> {
         let about = (
             object.group.clone(),
             object.version.clone(),
@@ -325,7 +330,7 @@ impl<'w> Kinds<'w> {
 
     /// Deletes an object; a missing one is not an error. A protection against deletion is overridden: an uninstallation is never
     /// blocked.
-    pub(super) async fn delete(&mut self, object: &Object) -> Result<(), Error> {
+    pub(super) async fn delete(&mut self, object: &ManifestObject) -> Result<(), Error> {
         let kind = match self.of(object).await {
             Err(error) if error.is_not_served() => return Ok(()),
             kind => kind?,
@@ -355,7 +360,7 @@ impl<'w> Kinds<'w> {
     }
 
     /// Returns an object; `None` if it does not exist.
-    pub(super) async fn get(&mut self, object: &Object) -> Result<Option<Node>, Error> {
+    pub(super) async fn get(&mut self, object: &ManifestObject) -> Result<Option<Node>, Error> {
         let kind = match self.of(object).await {
             Err(error) if error.is_not_served() => return Ok(None),
             kind => kind?,

@@ -8,7 +8,7 @@ use orkestra_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Object, RELEASE, objects::text};
+use super::{ManifestObject, RELEASE, objects::text};
 
 /// Name of the `ConfigMap` with the inventory, in the namespace of the installation.
 pub const INVENTORY: &str = "orkestra-inventory";
@@ -17,7 +17,7 @@ const KEY: &str = "objects.json";
 /// One object of the inventory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct InventoryObject {
     api_version: String,
     kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,12 +27,12 @@ struct Entry {
 
 /// The objects of an installation, in the order in which they are applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Inventory(Vec<Entry>);
+pub struct Inventory(Vec<InventoryObject>);
 
 impl Inventory {
     /// Returns the inventory of these objects.
-    pub fn of(objects: &[Object]) -> Self {
-        let entry = |object: &Object| Entry {
+    pub fn of(objects: &[ManifestObject]) -> Self {
+        let entry = |object: &ManifestObject| InventoryObject {
             api_version: api_version(object),
             kind: object.kind.to_string(),
             namespace: object.key.namespace.as_ref().map(Key::to_string),
@@ -49,13 +49,13 @@ impl Inventory {
     }
 
     /// Returns the objects, without their contents.
-    pub fn objects(&self) -> Vec<Object> {
-        let object = |entry: &Entry| {
+    pub fn objects(&self) -> Vec<ManifestObject> {
+        let object = |entry: &InventoryObject| {
             let (group, version) = entry
                 .api_version
                 .split_once('/')
                 .unwrap_or(("", &entry.api_version));
-            Object {
+            ManifestObject {
                 group: group.into(),
                 version: version.into(),
                 kind: entry.kind.as_str().into(),
@@ -80,7 +80,7 @@ impl Inventory {
     /// Returns the entries that another inventory lacks. Versions of a kind count as one.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
-        let about = |entry: &Entry| {
+        let about = |entry: &InventoryObject| {
             let group = entry
                 .api_version
                 .split_once('/')
@@ -101,7 +101,7 @@ impl Inventory {
     }
 
     /// Returns the `ConfigMap`.
-    pub fn object(&self, namespace: &str) -> Object {
+    pub fn object(&self, namespace: &str) -> ManifestObject {
         let lines: Vec<String> = self
             .0
             .iter()
@@ -125,7 +125,7 @@ impl Inventory {
             },
             "data": { KEY: format!("[\n{}\n]\n", lines.join(",\n")) },
         });
-        Object {
+        ManifestObject {
             group: "".into(),
             version: "v1".into(),
             kind: "ConfigMap".into(),
@@ -138,7 +138,7 @@ impl Inventory {
     }
 }
 
-fn api_version(object: &Object) -> String {
+fn api_version(object: &ManifestObject) -> String {
     if object.group.is_empty() {
         object.version.to_string()
     } else {

@@ -5,11 +5,11 @@ use orkestra_charts::{
 };
 use orkestra_core::value::{Key, Map, Node};
 
-use super::{Error, Inventory, Object, RELEASE, chart};
+use super::{Error, Inventory, ManifestObject, RELEASE, chart};
 
 /// What to install.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ManifestsRequest {
     /// The namespace.
     pub namespace: String,
     /// The values, of which later ones override earlier ones.
@@ -22,7 +22,7 @@ pub struct Request {
 #[derive(Clone, Debug)]
 pub struct Manifests {
     /// The objects in the order in which they are applied: the namespace first, then the inventory.
-    pub objects: Vec<Object>,
+    pub objects: Vec<ManifestObject>,
     /// The text of the chart's `NOTES.txt`.
     pub notes: String,
 }
@@ -42,7 +42,7 @@ pub enum SetError {
 ///
 /// # Errors
 /// The values are refused, or the cluster is too old.
-pub fn render(request: &Request) -> Result<Manifests, Error> {
+pub fn render(request: &ManifestsRequest) -> Result<Manifests, Error> {
     let mut values = set("namespace.create", Node::Bool(true)).unwrap_or(Node::Null);
     for layer in &request.values {
         merge_values(&mut values, layer);
@@ -61,7 +61,7 @@ pub fn render(request: &Request) -> Result<Manifests, Error> {
     let mut objects = Vec::new();
     for document in rendered.documents {
         if document.object != Node::Null {
-            objects.push(Object::read(&document.source, document.object)?);
+            objects.push(ManifestObject::read(&document.source, document.object)?);
         }
     }
     let inventory = Inventory::of(&objects).object(&request.namespace);
@@ -75,7 +75,7 @@ pub fn render(request: &Request) -> Result<Manifests, Error> {
     })
 }
 
-impl Request {
+impl ManifestsRequest {
     /// Adds `PATH=VALUE`: the path has dots between its keys (`\.` is a dot in a key), the value is read as in a values file.
     ///
     /// # Errors

@@ -19,14 +19,14 @@ mod skew;
 #[cfg(test)]
 mod tests;
 
-pub use apply::{Apply, Done, DryRun, apply, wait};
+pub use apply::{Apply, ApplyOutcome, DryRun, apply, wait};
 pub use chart::{ChartError, chart, rights};
 pub use inventory::{INVENTORY, Inventory};
-pub use manifests::{Manifests, Request, SetError, render};
-pub use objects::{Object, ObjectError};
+pub use manifests::{Manifests, ManifestsRequest, SetError, render};
+pub use objects::{ManifestObject, ObjectError};
 pub use preflight::{Finding, Level, preflight};
 pub use remove::{Remains, Removal, remove};
-pub use skew::{Definition, Skew, capabilities, definitions, skews};
+pub use skew::{OwnDefinition, Skew, capabilities, definitions, skews};
 
 use orkestra_cluster::wire::WireError;
 

@@ -19,7 +19,7 @@ pub struct ObjectError {
 
 /// An object to apply.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Object {
+pub struct ManifestObject {
     /// API group, empty for the core group.
     pub group: Key,
     /// Version.
@@ -32,7 +32,7 @@ pub struct Object {
     pub body: Node,
 }
 
-impl Object {
+impl ManifestObject {
     /// Reads a document that a template rendered.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ pub(super) fn text<'a>(object: &'a Node, path: &[&str]) -> Option<&'a str> {
 }
 
 /// `Deployment orkestra-system/orkestra`.
-impl fmt::Display for Object {
+impl fmt::Display for ManifestObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind, self.key)
     }

@@ -13,7 +13,7 @@ use orkestra_core::{
 use serde_json::json;
 
 use super::{
-    Error, MANAGER, Object,
+    Error, MANAGER, ManifestObject,
     apply::Kinds,
     objects::{annotation, text},
     skew::{self, Skew},
@@ -66,7 +66,7 @@ fn warning(message: impl Into<String>) -> Finding {
 /// The API server does not answer.
 pub async fn preflight(
     wire: &Wire,
-    objects: &[Object],
+    objects: &[ManifestObject],
     namespace: &str,
     now: Timestamp,
 ) -> Result<Vec<Finding>, Error> {
@@ -75,7 +75,7 @@ pub async fn preflight(
         // Without them, the other checks may not be permitted either.
         return Ok(findings);
     }
-    if objects.iter().any(Object::is_definition) {
+    if objects.iter().any(ManifestObject::is_definition) {
         findings.extend(older_definitions(wire).await?);
     }
     findings.extend(other_owner(wire, objects).await?);
@@ -84,7 +84,10 @@ pub async fn preflight(
 }
 
 /// The permissions that the user lacks: one finding for each kind.
-async fn missing_permissions(wire: &Wire, objects: &[Object]) -> Result<Vec<Finding>, Error> {
+async fn missing_permissions(
+    wire: &Wire,
+    objects: &[ManifestObject],
+) -> Result<Vec<Finding>, Error> {
     let mut kinds = Kinds::new(wire);
     let mut asked = BTreeSet::new();
     for object in objects {
@@ -177,7 +180,7 @@ async fn older_definitions(wire: &Wire) -> Result<Vec<Finding>, Error> {
 }
 
 /// Objects that helm installed.
-async fn other_owner(wire: &Wire, objects: &[Object]) -> Result<Option<Finding>, Error> {
+async fn other_owner(wire: &Wire, objects: &[ManifestObject]) -> Result<Option<Finding>, Error> {
     let mut kinds = Kinds::new(wire);
     for object in objects
         .iter()

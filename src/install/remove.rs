@@ -17,7 +17,7 @@ use orkestra_core::{
 use tokio::time::Instant;
 
 use super::{
-    Error, Inventory, Object, RELEASE,
+    Error, Inventory, ManifestObject, RELEASE,
     apply::{Kinds, read_inventory, until},
 };
 use crate::gateway::{self, Settings};
@@ -68,8 +68,8 @@ pub async fn remove(
     let mut remains = Remains::default();
     let objects = with_inventory(inventory.objects(), removal.namespace);
     let deadline = Instant::now() + removal.within;
-    let is_controller = |object: &Object| object.is("apps", "Deployment");
-    let (controllers, others): (Vec<Object>, Vec<Object>) =
+    let is_controller = |object: &ManifestObject| object.is("apps", "Deployment");
+    let (controllers, others): (Vec<ManifestObject>, Vec<ManifestObject>) =
         objects.into_iter().partition(is_controller);
     // The controller ends first: while it runs, it needs its permissions.
     let settings = settings(&mut kinds, &controllers, removal.namespace).await?;
@@ -108,7 +108,7 @@ pub async fn remove(
 }
 
 /// Adds the inventory to the objects: it is removed after the objects that it lists, and before its namespace.
-fn with_inventory(mut objects: Vec<Object>, namespace: &str) -> Vec<Object> {
+fn with_inventory(mut objects: Vec<ManifestObject>, namespace: &str) -> Vec<ManifestObject> {
     let first = objects
         .iter()
         .position(|object| !object.is("", "Namespace"));
@@ -146,7 +146,7 @@ async fn remove_webhooks(
 /// Returns the names of the gateway: those of the controller's arguments, if it still exists, or else those of `ork install`.
 async fn settings(
     kinds: &mut Kinds<'_>,
-    controllers: &[Object],
+    controllers: &[ManifestObject],
     namespace: &str,
 ) -> Result<Settings, Error> {
     let mut settings = Settings {
@@ -185,7 +185,7 @@ fn arguments(deployment: &Node) -> Vec<&str> {
 }
 
 /// Returns where the Pods of a Deployment are; `None` if it does not exist.
-async fn pods(kinds: &mut Kinds<'_>, deployment: &Object) -> Result<Option<Scope>, Error> {
+async fn pods(kinds: &mut Kinds<'_>, deployment: &ManifestObject) -> Result<Option<Scope>, Error> {
     let Some(live) = kinds.get(deployment).await? else {
         return Ok(None);
     };
@@ -214,7 +214,7 @@ async fn pods(kinds: &mut Kinds<'_>, deployment: &Object) -> Result<Option<Scope
 /// Waits until the Pods of a Deployment have ended.
 async fn ended(
     wire: &Wire,
-    deployment: &Object,
+    deployment: &ManifestObject,
     pods: &Scope,
     deadline: Instant,
 ) -> Result<(), Error> {

@@ -15,7 +15,7 @@ use super::{Error, apply::found, objects::annotation};
 
 /// A CRD of Orkestra's own kinds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Definition {
+pub struct OwnDefinition {
     /// Its name.
     pub name: String,
     /// The served versions of its kind.
@@ -68,7 +68,7 @@ impl Skew {
 }
 
 /// Returns the CRDs of this version.
-pub fn definitions() -> Vec<Definition> {
+pub fn definitions() -> Vec<OwnDefinition> {
     let text = |node: &Value| node.as_str().unwrap_or_default().to_owned();
     let read = |definition: Value| {
         let annotations = &definition["metadata"]["annotations"];
@@ -77,7 +77,7 @@ pub fn definitions() -> Vec<Definition> {
             .into_iter()
             .flatten()
             .filter(|version| version["served"] == true);
-        Definition {
+        OwnDefinition {
             name: text(&definition["metadata"]["name"]),
             versions: served.map(|version| text(&version["name"])).collect(),
             written_by: text(&annotations[names::ANNOTATION_VERSION]),
@@ -91,7 +91,7 @@ pub fn definitions() -> Vec<Definition> {
 ///
 /// # Errors
 /// Failures of the requests. A list of one name is requested: the controller itself may list CRDs, and may not get them.
-pub async fn skews(wire: &Wire) -> Result<Vec<(Definition, Skew)>, Error> {
+pub async fn skews(wire: &Wire) -> Result<Vec<(OwnDefinition, Skew)>, Error> {
     let mut all = Vec::new();
     for own in definitions() {
         let live = listed(wire, &own.name).await?;
@@ -113,7 +113,7 @@ async fn listed(wire: &Wire, name: &str) -> Result<Option<Node>, Error> {
 }
 
 /// Compares a CRD of the cluster with that of this version.
-pub(super) fn compare(own: &Definition, live: Option<&Node>) -> Skew {
+pub(super) fn compare(own: &OwnDefinition, live: Option<&Node>) -> Skew {
     let Some(live) = live else {
         return Skew::Missing;
     };
@@ -132,7 +132,10 @@ pub(super) fn compare(own: &Definition, live: Option<&Node>) -> Skew {
 }
 
 /// Returns the versions in which the cluster stores objects of a CRD and that `own` does not have.
-pub(super) async fn dropped_versions(wire: &Wire, own: &Definition) -> Result<Vec<String>, Error> {
+pub(super) async fn dropped_versions(
+    wire: &Wire,
+    own: &OwnDefinition,
+) -> Result<Vec<String>, Error> {
     let key = ObjectKey {
         namespace: None,
         name: own.name.as_str().into(),

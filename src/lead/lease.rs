@@ -10,14 +10,14 @@ use k8s_openapi::{
 
 use orkestra_core::decode::Version;
 
-use super::Record;
+use super::LeaseRecord;
 
 /// Returns the fields of a Lease that are relevant to the election.
-pub(super) fn record(lease: &Lease) -> Record {
+pub(super) fn record(lease: &Lease) -> LeaseRecord {
     let spec = lease.spec.clone().unwrap_or_default();
     let seconds = spec.lease_duration_seconds;
     let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
-    Record {
+    LeaseRecord {
         version: lease.metadata.resource_version.clone().unwrap_or_default(),
         holder: spec
             .holder_identity
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_lease_that_says_nothing_sensible_is_one_of_nobody() {
         let mut lease = fresh("rivers", "ork");
-        assert_eq!(record(&lease), Record::default());
+        assert_eq!(record(&lease), LeaseRecord::default());
         lease.spec = Some(LeaseSpec {
             lease_duration_seconds: Some(-4),
             ..LeaseSpec::default()

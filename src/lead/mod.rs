@@ -26,7 +26,7 @@ mod watch;
 
 pub(crate) use self::elector::identity;
 pub use self::{
-    election::{Election, ElectionStep, Record, Timing},
+    election::{Election, ElectionStep, LeaseRecord, Timing},
     elector::CandidateConfig,
     leadership::{LeaderStatus, Leadership},
     thread::Elector,

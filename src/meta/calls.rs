@@ -19,14 +19,14 @@ const MANAGER: &str = names::MANAGER;
 /// A failed request.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what}: {source}")]
-pub struct CallError {
+pub struct RequestError {
     /// Verb, resource and object: `patch websites.demo.example.org shop/one`.
     pub what: String,
     /// The cause.
     pub source: Box<WireError>,
 }
 
-impl CallError {
+impl RequestError {
     fn new(what: String, source: WireError) -> Self {
         Self {
             what,
@@ -65,13 +65,13 @@ impl CallError {
 
 /// A resource as it is served.
 #[derive(Clone, Debug)]
-pub(crate) struct Resource {
+pub(crate) struct ServedResource {
     wire: Wire,
     /// The kind, as it is served.
     pub(crate) served: Served,
 }
 
-impl Resource {
+impl ServedResource {
     fn new(wire: &Wire, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         let served = Served {
             group: group.into(),
@@ -137,20 +137,23 @@ impl Resource {
         group: &str,
         version: &str,
         kind: &str,
-    ) -> Result<Option<Self>, CallError> {
+    ) -> Result<Option<Self>, RequestError> {
         let wire = wire.clone();
         let found = wire.discover(group, version, kind).await;
         let found = found.map_err(|source| {
-            CallError::new(format!("discover {kind} of {group}/{version}"), source)
+            RequestError::new(format!("discover {kind} of {group}/{version}"), source)
         })?;
         Ok(found.map(|served| Self { wire, served }))
     }
 
     /// Resolves where a kind is served, in any version; none if it is not.
-    pub(crate) async fn discover(wire: &Wire, kind: &GroupKind) -> Result<Option<Self>, CallError> {
+    pub(crate) async fn discover(
+        wire: &Wire,
+        kind: &GroupKind,
+    ) -> Result<Option<Self>, RequestError> {
         let versions = wire.clone().versions(&kind.group).await;
         for version in
-            versions.map_err(|source| CallError::new(format!("discover {kind}"), source))?
+            versions.map_err(|source| RequestError::new(format!("discover {kind}"), source))?
         {
             if let Some(found) = Self::pinned(wire, &kind.group, &version, &kind.kind).await? {
                 return Ok(Some(found));
@@ -169,7 +172,7 @@ impl Resource {
         &self,
         namespace: Option<&str>,
         name: &str,
-    ) -> Result<Option<DynamicObject>, CallError> {
+    ) -> Result<Option<DynamicObject>, RequestError> {
         let key = key(namespace, name);
         match self.wire.get(&self.served, &key).await {
             Err(WireError::NotFound(_)) => Ok(None),
@@ -182,7 +185,7 @@ impl Resource {
         &self,
         namespace: Option<&str>,
         labels: Option<&str>,
-    ) -> Result<Vec<DynamicObject>, CallError> {
+    ) -> Result<Vec<DynamicObject>, RequestError> {
         let mut all = self.list_each(namespace, labels, |object| object).await?;
         // A partly unreadable object cannot be used.
         all.retain(|object| object.data.get(Fault::MARK).is_none());
@@ -194,7 +197,7 @@ impl Resource {
         &self,
         places: &ObjectNamespaces,
         labels: Option<&str>,
-    ) -> Result<Vec<ObjectMeta>, CallError> {
+    ) -> Result<Vec<ObjectMeta>, RequestError> {
         // A cluster-scoped resource is listed once.
         let is_whole = !self.served.namespaced;
         let places = if is_whole {
@@ -215,7 +218,7 @@ impl Resource {
         namespace: Option<&str>,
         labels: Option<&str>,
         keep: impl Fn(DynamicObject) -> T,
-    ) -> Result<Vec<T>, CallError> {
+    ) -> Result<Vec<T>, RequestError> {
         let scope = Scope {
             namespace: namespace.map(str::to_owned),
             selector: labels.map(str::to_owned),
@@ -228,7 +231,7 @@ impl Resource {
                 .list_page(&self.served, &scope, PAGE, next.as_deref())
                 .await;
             let page = page.map_err(|source| {
-                CallError::new(self.what("list", namespace.unwrap_or_default()), source)
+                RequestError::new(self.what("list", namespace.unwrap_or_default()), source)
             })?;
             // An item that does not decode as an object comes from a proxy, and is not ours.
             all.extend(
@@ -250,7 +253,7 @@ impl Resource {
         namespace: Option<&str>,
         name: &str,
         patch: &Value,
-    ) -> Result<DynamicObject, CallError> {
+    ) -> Result<DynamicObject, RequestError> {
         let key = key(namespace, name);
         let answer = self
             .wire
@@ -265,7 +268,7 @@ impl Resource {
         namespace: Option<&str>,
         name: &str,
         patch: &Value,
-    ) -> Result<DynamicObject, CallError> {
+    ) -> Result<DynamicObject, RequestError> {
         let key = key(namespace, name);
         let answer = self
             .wire
@@ -287,7 +290,7 @@ impl Resource {
         name: &str,
         object: &Value,
         manager: &str,
-    ) -> Result<DynamicObject, CallError> {
+    ) -> Result<DynamicObject, RequestError> {
         let key = key(namespace, name);
         let answer = self
             .wire
@@ -302,7 +305,7 @@ impl Resource {
         namespace: &str,
         name: &str,
         object: &Value,
-    ) -> Result<DynamicObject, CallError> {
+    ) -> Result<DynamicObject, RequestError> {
         self.create_in(Some(namespace), name, object).await
     }
 
@@ -312,7 +315,7 @@ impl Resource {
         namespace: Option<&str>,
         name: &str,
         object: &Value,
-    ) -> Result<DynamicObject, CallError> {
+    ) -> Result<DynamicObject, RequestError> {
         let key = key(namespace, name);
         let answer = self
             .wire
@@ -322,7 +325,7 @@ impl Resource {
     }
 
     /// Deletes the object; succeeds if it does not exist.
-    pub(crate) async fn delete(&self, namespace: &str, name: &str) -> Result<(), CallError> {
+    pub(crate) async fn delete(&self, namespace: &str, name: &str) -> Result<(), RequestError> {
         self.delete_in(Some(namespace), name).await
     }
 
@@ -331,7 +334,7 @@ impl Resource {
         &self,
         namespace: Option<&str>,
         name: &str,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), RequestError> {
         self.delete_if(namespace, name, (None, None)).await
     }
 
@@ -341,7 +344,7 @@ impl Resource {
         namespace: &str,
         name: &str,
         (uid, version): (&str, &str),
-    ) -> Result<(), CallError> {
+    ) -> Result<(), RequestError> {
         self.delete_if(Some(namespace), name, (Some(uid), Some(version)))
             .await
     }
@@ -351,7 +354,7 @@ impl Resource {
         namespace: Option<&str>,
         name: &str,
         (uid, resource_version): (Option<&str>, Option<&str>),
-    ) -> Result<(), CallError> {
+    ) -> Result<(), RequestError> {
         let key = key(namespace, name);
         let how = Deletion {
             propagation: Propagation::Background,
@@ -360,7 +363,7 @@ impl Resource {
         };
         match self.wire.delete(&self.served, &key, &how).await {
             Ok(_) | Err(WireError::NotFound(_)) => Ok(()),
-            Err(source) => Err(CallError::new(
+            Err(source) => Err(RequestError::new(
                 self.what("delete", &key.to_string()),
                 source,
             )),
@@ -372,14 +375,14 @@ impl Resource {
         verb: &str,
         key: &ObjectKey,
         answer: Result<Node, WireError>,
-    ) -> Result<DynamicObject, CallError> {
+    ) -> Result<DynamicObject, RequestError> {
         let read = |node: Node| {
             serde_json::from_value(node.to_json())
                 .map_err(|_| WireError::Unavailable("the answer is no object".to_owned()))
         };
         answer
             .and_then(read)
-            .map_err(|source| CallError::new(self.what(verb, &key.to_string()), source))
+            .map_err(|source| RequestError::new(self.what(verb, &key.to_string()), source))
     }
 
     fn what(&self, verb: &str, object: &str) -> String {

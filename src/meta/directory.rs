@@ -322,7 +322,7 @@ mod tests {
     use tokio::sync::watch;
 
     use super::{super::testing, *};
-    use crate::runtime::Problem;
+    use crate::runtime::OperatorProblem;
 
     /// The race after a restart: the watch of a kind that only the newest revision declares is refused before the others
     /// have synced. That is a problem to report, and no reason to give up the revision that works.
@@ -333,7 +333,7 @@ mod tests {
         let wanted = Revised { plan, revision };
         let status = OperatorStatus {
             plans: Some(Plans::new(wanted.clone())),
-            problems: vec![Problem {
+            problems: vec![OperatorProblem {
                 reason: KatalogReason::Forbidden,
                 message: "list of another revision's kind".to_owned(),
             }],

@@ -19,14 +19,14 @@ use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    katalog::{Katalog, Latest, Shared},
+    katalog::{ControllerContext, KatalogController, Latest},
     object::KatalogObject,
     watched::{ChangedObject, Namespaces, Watches, declaring, reference},
 };
 
 /// Follows the Katalogs of `namespaces` until `shutdown`; then waits until their tasks have ended.
 pub(crate) async fn follow(
-    shared: Arc<Shared>,
+    shared: Arc<ControllerContext>,
     namespaces: &Namespaces,
     shutdown: CancellationToken,
 ) {
@@ -113,14 +113,14 @@ pub(crate) fn is_served(crds: &Crds, kind: Declaring) -> bool {
 
 /// The followed Katalogs.
 struct FollowedKatalogs {
-    shared: Arc<Shared>,
+    shared: Arc<ControllerContext>,
     namespaces: Namespaces,
-    katalogs: BTreeMap<KatalogRef, Entry>,
+    katalogs: BTreeMap<KatalogRef, FollowedKatalog>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
 }
 
-struct Entry {
+struct FollowedKatalog {
     uid: Option<String>,
     objects: watch::Sender<Latest>,
     task: JoinHandle<()>,
@@ -201,7 +201,7 @@ impl FollowedKatalogs {
             });
             let katalog = before
                 .is_none()
-                .then(|| Box::new(Katalog::new(&self.shared, &object)));
+                .then(|| Box::new(KatalogController::new(&self.shared, &object)));
             started.push((key, object, before, katalog));
         }
         for (key, object, before, katalog) in started {
@@ -220,7 +220,7 @@ impl FollowedKatalogs {
             });
             self.katalogs.insert(
                 key,
-                Entry {
+                FollowedKatalog {
                     uid: object.metadata.uid.clone(),
                     objects,
                     task,
@@ -241,12 +241,12 @@ impl FollowedKatalogs {
 
 /// A Katalog to run.
 struct ActiveKatalog {
-    shared: Arc<Shared>,
+    shared: Arc<ControllerContext>,
     key: KatalogRef,
     /// The task of a predecessor of the same name.
     before: Option<JoinHandle<()>>,
     /// The Katalog to start with; created again after a failure.
-    first: Option<Box<Katalog>>,
+    first: Option<Box<KatalogController>>,
     objects: watch::Receiver<Latest>,
 }
 
@@ -259,7 +259,7 @@ async fn attend(attended: &mut ActiveKatalog) {
     }
     let katalog = attended.first.take().or_else(|| {
         let newest = attended.objects.borrow().clone()?;
-        Some(Box::new(Katalog::new(&attended.shared, &newest)))
+        Some(Box::new(KatalogController::new(&attended.shared, &newest)))
     });
     match katalog {
         Some(katalog) => katalog.run(attended.objects.clone()).await,

@@ -39,24 +39,26 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
-    calls::CallError,
+    calls::RequestError,
     claims::Seniority,
     directory::{
         Directory, KatalogInfo, KatalogView, OperatorView, Publisher, Readiness, SourceView,
     },
-    files::{AppliedObject, FileError, Files, Notice, compile_files},
-    manual_release::{LetGoError, Outcome, claimed_elsewhere, release_katalog},
-    release::{Progress, ReleaseError, Released, operated, release_kind},
-    sources::{ClusterFetch, Fetch, FetchError, NoFetch, Secret, Secrets},
+    files::{AppliedObject, FileError, KatalogFiles, Notice, compile_files},
+    manual_release::{LetGoError, ReleaseOutcome, claimed_elsewhere, release_katalog},
+    release::{ReleaseError, ReleaseProgress, Released, operated, release_kind},
+    sources::{ClusterFetch, FetchError, FetchExternal, NoFetch, Secret, Secrets},
     watched::Namespaces,
 };
 pub(crate) use self::{
-    calls::Resource,
+    calls::ServedResource,
     files::{apply_manifest, manifests, wait_for},
     katalog::{Examined, examine_katalog, examine_komposer, examine_motif},
     plans::follow_plans,
 };
-use self::{claims::Keeper, katalog::Shared, sources::SourceContext, supervisor::Supervisor};
+use self::{
+    claims::Keeper, katalog::ControllerContext, sources::SourceContext, supervisor::Supervisor,
+};
 use crate::runtime::context::Context;
 
 /// How long to wait for the first list of CRDs.
@@ -76,7 +78,7 @@ pub enum Feed {
     /// From the cluster, as custom resources.
     Cluster(Namespaces),
     /// From files.
-    Files(Files),
+    Files(KatalogFiles),
 }
 
 /// The installation that claims kinds.
@@ -109,7 +111,7 @@ impl Installation {
 /// The engine: Katalogs in, operators running.
 #[derive(Debug)]
 pub struct Runtime {
-    shared: Arc<Shared>,
+    shared: Arc<ControllerContext>,
     directory: Directory,
     installation: Installation,
 }
@@ -127,7 +129,7 @@ impl Runtime {
                 name,
                 long_running: false,
             },
-            shared: Arc::new(Shared {
+            shared: Arc::new(ControllerContext {
                 context,
                 supervisor,
                 motifs: Arc::new(motifs::Motifs::new()),
@@ -141,7 +143,7 @@ impl Runtime {
 
     /// Sets what fetches the sources of Komposers from outside of the cluster; by default nothing does.
     #[must_use]
-    pub fn fetching(mut self, fetch: Arc<dyn Fetch>) -> Self {
+    pub fn fetching(mut self, fetch: Arc<dyn FetchExternal>) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared)
             && let Some(sources) = Arc::get_mut(&mut shared.sources)
         {
@@ -222,7 +224,7 @@ async fn keep_claims(keeper: &mut Keeper) {
 }
 
 /// Starts and stops the work of operators as this process leads or not; never returns.
-async fn stand_duty(shared: &Arc<Shared>) {
+async fn stand_duty(shared: &Arc<ControllerContext>) {
     let duty = tasks::named(Task::Duty, "");
     duty.kept(Ends::never(), Arc::clone(shared), |shared| {
         Box::pin(shared.supervisor.follow_leadership())
@@ -232,7 +234,7 @@ async fn stand_duty(shared: &Arc<Shared>) {
 
 /// Follows `feed` until `shutdown`, and until its tasks have ended.
 async fn follow(
-    shared: &Arc<Shared>,
+    shared: &Arc<ControllerContext>,
     feed: Feed,
     shutdown: &CancellationToken,
 ) -> Result<(), FileError> {

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::watched::{Content, Namespaces, ReadObject, Watches, own_kind, reference};
+use super::watched::{Namespaces, ReadObject, WatchedContent, Watches, own_kind, reference};
 use crate::runtime::context::Context;
 
 /// The known Motifs.
@@ -142,7 +142,7 @@ async fn watch_all(
 /// A Motif's document.
 pub(crate) struct Motif(pub(super) Arc<Value>);
 
-impl Content for Motif {
+impl WatchedContent for Motif {
     fn new(object: DynamicObject) -> Self {
         Self(Arc::new(serde_json::to_value(object).unwrap_or_default()))
     }

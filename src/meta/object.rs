@@ -19,7 +19,7 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-use super::{directory::KatalogInfo, known::kinds_named, watched::Content};
+use super::{directory::KatalogInfo, known::kinds_named, watched::WatchedContent};
 
 /// The annotation in which `kubectl apply` keeps a copy of the object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -146,7 +146,7 @@ fn make_document(data: &mut Value, types: Option<TypeMeta>, metadata: &mut Objec
     fields.insert("metadata".to_owned(), written);
 }
 
-impl Content for KatalogObject {
+impl WatchedContent for KatalogObject {
     fn new(object: DynamicObject) -> Self {
         Self::new(object)
     }

@@ -6,7 +6,7 @@ use orkestra_core::{
 };
 use tokio::sync::watch;
 
-use crate::runtime::{OperatorStatus, Phase, Problem, Role};
+use crate::runtime::{OperatorProblem, OperatorStatus, Phase, Role};
 
 /// Returns the status of an entry whose operator failed.
 pub(crate) fn failed(wanted: &Revised, role: Role, error: &str) -> watch::Receiver<OperatorStatus> {
@@ -53,7 +53,7 @@ pub(crate) fn at_rest(
     message: String,
     yields_to: Option<String>,
 ) -> watch::Receiver<OperatorStatus> {
-    let problems = vec![Problem { reason, message }];
+    let problems = vec![OperatorProblem { reason, message }];
     let (_, status) = watch::channel(OperatorStatus {
         plans: Some(Plans::new(wanted.clone())),
         phase: Phase::Waiting,

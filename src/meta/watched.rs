@@ -55,7 +55,7 @@ impl Namespaces {
 pub(crate) type Scope = Option<String>;
 
 /// The stored form of an object's content.
-pub(crate) trait Content: Send + Sync + Sized + 'static {
+pub(crate) trait WatchedContent: Send + Sync + Sized + 'static {
     /// Converts an object. If it is partly unreadable, the data has [`Fault::MARK`], and lacks the parts that it names.
     fn new(object: DynamicObject) -> Self;
 }
@@ -68,7 +68,7 @@ pub(crate) struct ReadObject<T> {
     pub(crate) unread: Option<Fault>,
 }
 
-impl<T: Content> Record for ReadObject<T> {
+impl<T: WatchedContent> Record for ReadObject<T> {
     fn read(object: &Node, _: &Spec) -> Result<Self, Unrecorded> {
         let id = Identity::read(object)?;
         let unread = Fault::first_beside_managed_fields(Fault::all_of(object));
@@ -113,7 +113,7 @@ pub(crate) struct ChangedObject {
 }
 
 /// The watches of one of our own kinds, one for each scope.
-pub(crate) struct Watches<T: Content> {
+pub(crate) struct Watches<T: WatchedContent> {
     pub(crate) handles: Vec<(Scope, Handle<ReadObject<T>>)>,
     pub(crate) changed: mpsc::UnboundedReceiver<ChangedObject>,
     sender: mpsc::UnboundedSender<ChangedObject>,
@@ -121,7 +121,7 @@ pub(crate) struct Watches<T: Content> {
     troubles: Vec<Option<WatchProblem>>,
 }
 
-impl<T: Content> Watches<T> {
+impl<T: WatchedContent> Watches<T> {
     /// Starts watches of the objects of a kind in each of `scopes`; must be called on a tokio runtime.
     pub(crate) fn start(
         informers: &Informers,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Kind, Metric, OPERATORS, PROCESS};
+use super::{Metric, MetricKind, OPERATORS, PROCESS};
 
 /// Width of the grid, of a panel, and height of a panel, in Grafana's units.
 const GRID: usize = 24;
@@ -99,9 +99,9 @@ fn query(metric: &Metric) -> (String, String) {
     let labels: Vec<&str> = base.iter().copied().chain(own).collect();
     let (by, name) = (labels.join(", "), metric.name);
     let expression = match metric.kind {
-        Kind::Counter => format!("sum by ({by}) (rate({name}{filter}[$__rate_interval]))"),
-        Kind::Gauge => format!("sum by ({by}) ({name}{filter})"),
-        Kind::Histogram => format!(
+        MetricKind::Counter => format!("sum by ({by}) (rate({name}{filter}[$__rate_interval]))"),
+        MetricKind::Gauge => format!("sum by ({by}) ({name}{filter})"),
+        MetricKind::Histogram => format!(
             "histogram_quantile(0.99, sum by (le, {by}) (rate({name}_bucket{filter}[$__rate_interval])))"
         ),
     };
@@ -111,7 +111,7 @@ fn query(metric: &Metric) -> (String, String) {
 
 fn unit(metric: &Metric) -> &'static str {
     match metric.kind {
-        Kind::Counter => "ops",
+        MetricKind::Counter => "ops",
         _ if metric.name.ends_with("_seconds") => "s",
         _ if metric.name.ends_with("_bytes") => "bytes",
         _ => "short",

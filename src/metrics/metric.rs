@@ -10,7 +10,7 @@ pub struct Metric {
     /// The metric's name.
     pub name: &'static str,
     /// The metric's type.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// Whether it has [`OPERATOR_LABELS`], before its own labels.
     pub per_operator: bool,
     /// Its own labels, with their possible values.
@@ -21,7 +21,7 @@ pub struct Metric {
 
 /// The type of a metric in Prometheus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// A value that only grows.
     Counter,
     /// A value that goes up and down.
@@ -30,7 +30,7 @@ pub enum Kind {
     Histogram,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for MetricKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Counter => "counter",

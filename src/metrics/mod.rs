@@ -34,9 +34,9 @@ use prometheus::{
 
 pub use calls::{CallMetrics, CallResult};
 pub use fetches::FetchResult;
-pub use metric::{Kind, Metric, markdown};
-pub use operator::{ActiveWorker, OperatorMetrics, Outcome, Trigger, Verb};
-use series::AllSeries;
+pub use metric::{Metric, MetricKind, markdown};
+pub use operator::{ActiveWorker, OperatorMetrics, PassOutcome, Trigger, Verb};
+use series::AllOperatorSeries;
 pub use webhooks::{Reviewed, Webhook, WebhookCounts, WebhookMetrics, WebhookResult};
 
 /// Labels of every series of an operator, in this order. `katalog` is `namespace/name`.
@@ -50,14 +50,14 @@ const BUCKETS: [f64; 12] = [
 
 /// A metric family that is built from a [`Metric`].
 trait Family: prometheus::core::Collector + Clone + Sized + 'static {
-    const KIND: Kind;
+    const KIND: MetricKind;
     fn build(metric: &Metric) -> prometheus::Result<Self>;
 }
 
 macro_rules! family {
     ($type:ty, $kind:ident, $opts:expr) => {
         impl Family for $type {
-            const KIND: Kind = Kind::$kind;
+            const KIND: MetricKind = MetricKind::$kind;
             fn build(metric: &Metric) -> prometheus::Result<Self> {
                 let opts: fn(&Metric) -> _ = $opts;
                 <$type>::new(opts(metric), &metric.label_names())
@@ -85,7 +85,7 @@ macro_rules! operators {
         /// Every metric of an operator.
         pub const OPERATORS: &[Metric] = &[$(Metric {
             name: $name,
-            kind: Kind::$kind,
+            kind: MetricKind::$kind,
             per_operator: true,
             labels: &[$(($label, $values)),*],
             help: $help,
@@ -240,7 +240,7 @@ pub struct Metrics(Arc<Inner>);
 struct Inner {
     registry: Registry,
     families: Families,
-    operators: AllSeries,
+    operators: AllOperatorSeries,
     /// Figures of operators' webhooks.
     webhooks: webhooks::AllFigures,
     /// Sources that are measured at each scrape.
@@ -278,7 +278,7 @@ impl Metrics {
         Ok(Self(Arc::new(Inner {
             registry,
             families,
-            operators: AllSeries::default(),
+            operators: AllOperatorSeries::default(),
             webhooks: webhooks::AllFigures::default(),
             measured: Mutex::default(),
         })))

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Kind, OPERATORS, PROCESS, dashboard::dashboard};
+use super::{MetricKind, OPERATORS, PROCESS, dashboard::dashboard};
 use crate::testing::assert_document;
 
 /// Labels that a scrape adds.
@@ -16,7 +16,7 @@ fn series() -> BTreeMap<String, BTreeSet<&'static str>> {
     for metric in OPERATORS.iter().chain(PROCESS) {
         let mut labels: BTreeSet<&str> = metric.label_names().into_iter().collect();
         labels.extend(OF_SCRAPE);
-        if metric.kind == Kind::Histogram {
+        if metric.kind == MetricKind::Histogram {
             for suffix in ["_sum", "_count"] {
                 series.insert(format!("{}{suffix}", metric.name), labels.clone());
             }

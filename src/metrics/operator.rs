@@ -6,12 +6,12 @@ use orkestra_core::plan::OperatorPlan;
 
 use super::{
     Metrics, Of, YES_OR_NO,
-    series::{Series, float},
+    series::{OperatorSeries, float},
 };
 
 /// The outcome of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PassOutcome {
     /// Converged, or waiting.
     Success,
     /// Failed, or panicked.
@@ -50,7 +50,7 @@ pub enum Verb {
 
 /// The series of one operator. They are removed when the last value with the same labels is dropped.
 #[derive(Debug)]
-pub struct OperatorMetrics(Arc<Series>);
+pub struct OperatorMetrics(Arc<OperatorSeries>);
 
 impl OperatorMetrics {
     /// The series of the plan's operator, all at 0.
@@ -71,7 +71,12 @@ impl OperatorMetrics {
     }
 
     /// Counts a completed pass, with its trigger and whether it wrote anything.
-    pub fn pass_ended(&self, outcome: Outcome, (trigger, wrote): (Trigger, bool), took: Duration) {
+    pub fn pass_ended(
+        &self,
+        outcome: PassOutcome,
+        (trigger, wrote): (Trigger, bool),
+        took: Duration,
+    ) {
         self.0.count(Of::Reconcile, outcome as usize);
         let wrote = usize::from(!wrote);
         self.0
@@ -152,7 +157,7 @@ impl OperatorMetrics {
 
 /// A worker in a pass; see [`OperatorMetrics::enter_pass`].
 #[derive(Debug)]
-pub struct ActiveWorker(Arc<Series>);
+pub struct ActiveWorker(Arc<OperatorSeries>);
 
 impl Drop for ActiveWorker {
     fn drop(&mut self) {
@@ -180,7 +185,7 @@ mod tests {
         let neighbour = OperatorMetrics(metrics.0.operators.of(labels("lake")));
         drop(first);
         let resync = (Trigger::Resync, false);
-        successor.pass_ended(Outcome::Success, resync, Duration::from_millis(3));
+        successor.pass_ended(PassOutcome::Success, resync, Duration::from_millis(3));
         let said = text(&metrics);
         assert!(said.contains(r#"crd="pond""#), "{said}");
         drop(successor);
@@ -197,7 +202,7 @@ mod tests {
         let metrics = Metrics::new().unwrap();
         let operator = OperatorMetrics(metrics.0.operators.of(labels("pond")));
         operator.pass_ended(
-            Outcome::Error,
+            PassOutcome::Error,
             (Trigger::Changed, true),
             Duration::from_millis(3),
         );

@@ -13,7 +13,7 @@ use std::{
 
 use prometheus::{TextEncoder, proto};
 
-use super::{BUCKETS, Kind, Metric, OPERATOR_LABELS, OPERATORS, Of};
+use super::{BUCKETS, Metric, MetricKind, OPERATOR_LABELS, OPERATORS, Of};
 
 /// Values of [`OPERATOR_LABELS`], in their order.
 pub(super) type Labels = [String; OPERATOR_LABELS.len()];
@@ -27,8 +27,8 @@ const CELLS_OF_HISTOGRAM: usize = BUCKETS.len() + 2;
 /// The number of cells of a metric for each combination of its own label values.
 const fn width(metric: &Metric) -> usize {
     match metric.kind {
-        Kind::Histogram => CELLS_OF_HISTOGRAM,
-        Kind::Counter | Kind::Gauge => 1,
+        MetricKind::Histogram => CELLS_OF_HISTOGRAM,
+        MetricKind::Counter | MetricKind::Gauge => 1,
     }
 }
 
@@ -52,18 +52,18 @@ const OFFSETS: [usize; OPERATORS.len() + 1] = {
 };
 
 /// All series of one operator. Counters are integers; gauges and sums are the bits of a float.
-pub(super) struct Series {
+pub(super) struct OperatorSeries {
     labels: Labels,
     cells: [AtomicU64; OFFSETS[OPERATORS.len()]],
 }
 
-impl fmt::Debug for Series {
+impl fmt::Debug for OperatorSeries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Series").field(&self.labels).finish()
+        f.debug_tuple("OperatorSeries").field(&self.labels).finish()
     }
 }
 
-impl Series {
+impl OperatorSeries {
     fn new(labels: Labels) -> Self {
         Self {
             labels,
@@ -117,17 +117,17 @@ impl Series {
         let mut series = proto::Metric::from_label(pairs);
         let load = |at: usize| self.cells[at].load(Ordering::Relaxed);
         match metric.kind {
-            Kind::Counter => {
+            MetricKind::Counter => {
                 let mut counter = proto::Counter::default();
                 counter.set_value(float(load(at)));
                 series.set_counter(counter);
             }
-            Kind::Gauge => {
+            MetricKind::Gauge => {
                 let mut gauge = proto::Gauge::default();
                 gauge.set_value(f64::from_bits(load(at)));
                 series.set_gauge(gauge);
             }
-            Kind::Histogram => {
+            MetricKind::Histogram => {
                 let mut histogram = proto::Histogram::default();
                 let mut below = 0;
                 let buckets = BUCKETS.iter().enumerate().map(|(number, bound)| {
@@ -161,17 +161,17 @@ pub(super) fn float(count: u64) -> f64 {
 
 /// The series of all operators, each removed with its last [`super::OperatorMetrics`].
 #[derive(Default)]
-pub(super) struct AllSeries(Mutex<BTreeMap<Labels, Weak<Series>>>);
+pub(super) struct AllOperatorSeries(Mutex<BTreeMap<Labels, Weak<OperatorSeries>>>);
 
-impl AllSeries {
+impl AllOperatorSeries {
     /// Returns the series with these labels: new ones at 0, or those that a predecessor still counts into.
-    pub(super) fn of(&self, labels: Labels) -> Arc<Series> {
+    pub(super) fn of(&self, labels: Labels) -> Arc<OperatorSeries> {
         let mut operators = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         operators.retain(|_, series| series.strong_count() > 0);
         if let Some(series) = operators.get(&labels).and_then(Weak::upgrade) {
             return series;
         }
-        let series = Arc::new(Series::new(labels.clone()));
+        let series = Arc::new(OperatorSeries::new(labels.clone()));
         operators.insert(labels, Arc::downgrade(&series));
         series
     }
@@ -202,7 +202,7 @@ impl AllSeries {
 fn part(
     metric: &Metric,
     offset: usize,
-    operators: &[Arc<Series>],
+    operators: &[Arc<OperatorSeries>],
     is_first: bool,
 ) -> prometheus::Result<String> {
     let family = family(metric, offset, operators);
@@ -217,7 +217,11 @@ fn part(
 }
 
 /// The series of `operators` for a metric, whose cells begin at `offset`.
-fn family(metric: &Metric, offset: usize, operators: &[Arc<Series>]) -> proto::MetricFamily {
+fn family(
+    metric: &Metric,
+    offset: usize,
+    operators: &[Arc<OperatorSeries>],
+) -> proto::MetricFamily {
     let own = metric.combinations();
     let series = operators.iter().flat_map(|operator| {
         let numbered = own.iter().enumerate();
@@ -228,9 +232,9 @@ fn family(metric: &Metric, offset: usize, operators: &[Arc<Series>]) -> proto::M
     family.set_name(metric.name.to_owned());
     family.set_help(metric.help.to_owned());
     family.set_field_type(match metric.kind {
-        Kind::Counter => proto::MetricType::COUNTER,
-        Kind::Gauge => proto::MetricType::GAUGE,
-        Kind::Histogram => proto::MetricType::HISTOGRAM,
+        MetricKind::Counter => proto::MetricType::COUNTER,
+        MetricKind::Gauge => proto::MetricType::GAUGE,
+        MetricKind::Histogram => proto::MetricType::HISTOGRAM,
     });
     family.set_metric(series.collect());
     family
@@ -242,12 +246,16 @@ mod tests {
 
     #[test]
     fn the_series_of_an_operator_are_small() {
-        assert!(size_of::<Series>() < 1 << 10, "{}", size_of::<Series>());
+        assert!(
+            size_of::<OperatorSeries>() < 1 << 10,
+            "{}",
+            size_of::<OperatorSeries>()
+        );
     }
 
     #[test]
     fn a_histogram_counts_what_is_below_each_bound() {
-        let all = AllSeries::default();
+        let all = AllOperatorSeries::default();
         let series = all.of(std::array::from_fn(|number| number.to_string()));
         for value in [0.0005, 0.002, 2.0, 60.0] {
             series.observe(Of::QueueWait, value);
@@ -267,7 +275,7 @@ mod tests {
 
     #[test]
     fn many_operators_are_reported_in_parts_and_each_metric_is_explained_once() {
-        let all = AllSeries::default();
+        let all = AllOperatorSeries::default();
         let held: Vec<_> = (0..=2 * AT_A_TIME)
             .map(|number| all.of(std::array::from_fn(|_| format!("a\n\"{number:02}"))))
             .collect();
@@ -282,8 +290,8 @@ mod tests {
             assert_eq!(lines(format!("# HELP {name} ")), 1, "{name}");
             assert_eq!(lines(format!("# TYPE {name} ")), 1, "{name}");
             let series = match metric.kind {
-                Kind::Histogram => lines(format!("{name}_count{{")),
-                Kind::Counter | Kind::Gauge => lines(format!("{name}{{")),
+                MetricKind::Histogram => lines(format!("{name}_count{{")),
+                MetricKind::Counter | MetricKind::Gauge => lines(format!("{name}{{")),
             };
             assert_eq!(series, held.len() * metric.combinations().len(), "{name}");
         }

@@ -26,7 +26,7 @@ fn every_metric_starts_with_our_prefix_and_has_help() {
         );
         assert!(metric.help.ends_with('.'), "{}", metric.name);
         assert_eq!(
-            metric.kind == Kind::Counter,
+            metric.kind == MetricKind::Counter,
             metric.name.ends_with("_total"),
             "{}",
             metric.name

@@ -108,7 +108,7 @@ pub enum Reviewed {
 
 /// The figures of one operator, and what they are made of.
 #[derive(Debug, Default)]
-pub(super) struct Entry {
+pub(super) struct WebhookFigures {
     figures: WebhookCounts,
     /// The latest durations.
     latest: VecDeque<Duration>,
@@ -117,7 +117,7 @@ pub(super) struct Entry {
 }
 
 /// Figures by Katalog and entry.
-pub(super) type AllFigures = Mutex<BTreeMap<(KatalogRef, String), Entry>>;
+pub(super) type AllFigures = Mutex<BTreeMap<(KatalogRef, String), WebhookFigures>>;
 
 /// The counters of webhooks. Cheap to clone.
 #[derive(Clone)]
@@ -203,7 +203,7 @@ impl WebhookMetrics {
         })
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<(KatalogRef, String), Entry>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<(KatalogRef, String), WebhookFigures>> {
         (self.0.0.webhooks.lock()).unwrap_or_else(PoisonError::into_inner)
     }
 }

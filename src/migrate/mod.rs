@@ -72,7 +72,7 @@ impl Error {
 
 /// A definition, as far as a migration reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Definition {
+pub struct StoredDefinition {
     /// `<plural>.<group>`.
     pub name: String,
     /// Its kind in the storage version.
@@ -81,7 +81,7 @@ pub struct Definition {
     pub stored: Vec<String>,
 }
 
-impl Definition {
+impl StoredDefinition {
     fn read(crd: &Node) -> Option<Self> {
         let text = |node: &Node, path: &[&str]| {
             let mut at = node;
@@ -124,7 +124,7 @@ impl Definition {
 
 /// The progress of a migration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct MigrationProgress {
     /// Objects that are stored in the storage version now.
     pub done: usize,
     /// The last object of the last complete page, as `namespace/name`.
@@ -135,7 +135,7 @@ pub struct Progress {
 ///
 /// # Errors
 /// [`Error::Unknown`], [`Error::Ambiguous`] and [`Error::Request`].
-pub async fn find(wire: &Wire, name: &str) -> Result<Definition, Error> {
+pub async fn find(wire: &Wire, name: &str) -> Result<StoredDefinition, Error> {
     let (mut found, mut next) = (Vec::new(), None::<String>);
     loop {
         let (crds, scope) = (Served::crds(), Scope::default());
@@ -144,7 +144,7 @@ pub async fn find(wire: &Wire, name: &str) -> Result<Definition, Error> {
             what: "list CustomResourceDefinitions".to_owned(),
             source,
         })?;
-        let definitions = page.items.iter().filter_map(Definition::read);
+        let definitions = page.items.iter().filter_map(StoredDefinition::read);
         found.extend(definitions.filter(|one| one.is_called(name)));
         next = page.next;
         if next.is_none() {
@@ -167,13 +167,13 @@ pub async fn find(wire: &Wire, name: &str) -> Result<Definition, Error> {
 /// [`Error`]; the progress that was reported last is where to continue.
 pub async fn migrate(
     wire: &Wire,
-    definition: &Definition,
+    definition: &StoredDefinition,
     from: Option<&str>,
-    mut report: impl FnMut(&Progress),
-) -> Result<Progress, Error> {
-    let mut progress = Progress {
+    mut report: impl FnMut(&MigrationProgress),
+) -> Result<MigrationProgress, Error> {
+    let mut progress = MigrationProgress {
         last: from.map(str::to_owned),
-        ..Progress::default()
+        ..MigrationProgress::default()
     };
     let served = &definition.served;
     let mut next = None::<String>;
@@ -239,7 +239,7 @@ async fn rewrite(wire: &Wire, served: &Served, keys: &[ObjectKey]) -> Result<usi
 }
 
 /// Removes the versions in which nothing is stored any more.
-async fn prune(wire: &Wire, definition: &Definition) -> Result<(), Error> {
+async fn prune(wire: &Wire, definition: &StoredDefinition) -> Result<(), Error> {
     let (name, crds) = (&definition.name, Served::crds());
     let failed = |what: &str| {
         let what = format!("{what} CustomResourceDefinition {name}");
@@ -247,7 +247,7 @@ async fn prune(wire: &Wire, definition: &Definition) -> Result<(), Error> {
     };
     let crd = wire.find(&crds, name).await.map_err(failed("read"))?;
     let crd = crd.ok_or_else(|| Error::Unknown(name.clone()))?;
-    let now = Definition::read(&crd).ok_or_else(|| Error::Incomplete(name.clone()))?;
+    let now = StoredDefinition::read(&crd).ok_or_else(|| Error::Incomplete(name.clone()))?;
     if now.served.version != definition.served.version {
         return Err(Error::Changed(name.clone()));
     }
@@ -302,7 +302,7 @@ mod tests {
             },
             "status": { "storedVersions": ["v1", "v2"] },
         });
-        let definition = Definition::read(&Node::from(&crd)).unwrap();
+        let definition = StoredDefinition::read(&Node::from(&crd)).unwrap();
         assert_eq!(&*definition.served.version, "v2");
         assert_eq!(definition.stored, ["v1", "v2"]);
         for name in [
@@ -317,7 +317,7 @@ mod tests {
         for name in ["jobs.other", "demo.example", ""] {
             assert!(!definition.is_called(name), "{name}");
         }
-        assert_eq!(Definition::read(&Node::from(&json!({}))), None);
+        assert_eq!(StoredDefinition::read(&Node::from(&json!({}))), None);
     }
 
     #[test]

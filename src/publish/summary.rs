@@ -3,7 +3,7 @@
 use orkestra_core::{
     api::{info::Info, lifecycle::Deprecation},
     document::{MotifDocument, Tree},
-    plan::rbac::{self, PolicyRule},
+    plan::rbac::{self, RbacRule},
     value::Node,
 };
 use orkestra_registry::artifact::{Declared, Kind, Lifecycle, Rule, Summary};
@@ -79,8 +79,8 @@ fn summary(kind: Kind, name: &str, info: &Info) -> Summary {
     }
 }
 
-fn rule(namespace: Option<String>, found: PolicyRule) -> Rule {
-    let PolicyRule {
+fn rule(namespace: Option<String>, found: RbacRule) -> Rule {
+    let RbacRule {
         api_groups,
         resources,
         verbs,

@@ -11,7 +11,7 @@ use std::{
 
 use orkestra_core::document::{DocumentKind, parse_stream};
 
-use super::{Rendered, Request, Show, render, to_json, to_yaml};
+use super::{RenderRequest, Rendered, Show, render, to_json, to_yaml};
 use crate::files;
 
 /// The time of all rendering.
@@ -65,7 +65,7 @@ fn resources(folder: &Path) -> Vec<PathBuf> {
 
 async fn rendered(folder: &Path, resource: &Path) -> Rendered {
     let beside = |what: &str| Some(resource.with_extension(what)).filter(|path| path.exists());
-    let request = Request {
+    let request = RenderRequest {
         katalogs: vec![folder.to_owned()],
         resources: vec![resource.to_owned()],
         status: beside("status.yaml"),

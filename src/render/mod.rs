@@ -34,7 +34,7 @@ pub use self::print::{Show, masked_objects, to_json, to_yaml};
 pub(crate) use self::{
     calls::read_calls,
     hide::is_secret,
-    objects::{Object, read_objects},
+    objects::{FileObject, read_objects},
     pick::{Picked, pick},
 };
 use crate::{
@@ -44,7 +44,7 @@ use crate::{
 
 /// The input of rendering; `-` is standard input.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct RenderRequest {
     /// Katalogs, and definitions that they do not reference: files and folders.
     pub katalogs: Vec<PathBuf>,
     /// Custom resources.
@@ -67,7 +67,7 @@ pub struct Request {
 #[derive(Debug, Default)]
 pub struct Rendered {
     /// The result of a pass over each custom resource, in the given order; some may be missing if there are errors.
-    pub passes: Vec<Pass>,
+    pub passes: Vec<RenderedPass>,
     /// Problems of the files and of rendering, including warnings.
     pub problems: Diagnostics,
     /// The texts of the files by name, for the source lines of problems.
@@ -76,7 +76,7 @@ pub struct Rendered {
 
 /// The result of a pass over one custom resource.
 #[derive(Debug)]
-pub struct Pass {
+pub struct RenderedPass {
     /// Its kind and name: `Website shop/hello`.
     pub resource: String,
     /// What the pass would do.
@@ -86,7 +86,7 @@ pub struct Pass {
 }
 
 /// Renders custom resources. The same files and times give the same results.
-pub async fn render(request: &Request) -> Rendered {
+pub async fn render(request: &RenderRequest) -> Rendered {
     let found = files::validate_with(&request.katalogs, &*request.fetch).await;
     let mut rendered = Rendered {
         passes: Vec::new(),
@@ -102,7 +102,7 @@ pub async fn render(request: &Request) -> Rendered {
     if rendered.problems.has_errors() {
         return rendered;
     }
-    let nodes = |objects: Vec<Object>| -> Vec<Node> {
+    let nodes = |objects: Vec<FileObject>| -> Vec<Node> {
         objects.into_iter().map(|object| object.node).collect()
     };
     let (children, cross) = (nodes(children), nodes(cross));
@@ -128,7 +128,7 @@ pub async fn render(request: &Request) -> Rendered {
 
 /// The input of one pass.
 pub(crate) struct RenderInput<'a> {
-    pub(crate) resource: &'a Object,
+    pub(crate) resource: &'a FileObject,
     pub(crate) status: Option<&'a Node>,
     pub(crate) children: &'a [Node],
     pub(crate) cross: &'a [Node],
@@ -140,7 +140,7 @@ pub(crate) struct RenderInput<'a> {
 pub(crate) fn pass(
     katalogs: &[Compiled],
     given: &RenderInput<'_>,
-) -> Result<(Pass, Diagnostics), Box<Diagnostic>> {
+) -> Result<(RenderedPass, Diagnostics), Box<Diagnostic>> {
     let refuse = |path: &str, message: String| {
         let path = FieldPath::parse(path);
         let problem = given.resource.problem(Code::CannotRender, path, message);
@@ -173,7 +173,7 @@ pub(crate) fn pass(
     let hidden = without_secrets(picked.operator, &assumed, &preview);
     let resource = name_of(&preview);
     let failures = problems(&hidden, &picked, (given, &resource));
-    let pass = Pass {
+    let pass = RenderedPass {
         resource,
         preview,
         hidden,
@@ -231,7 +231,11 @@ fn without_secrets(
 }
 
 /// Reads the assumed status, which belongs to a single custom resource.
-fn read_status(paths: &[PathBuf], resources: &[Object], rendered: &mut Rendered) -> Option<Node> {
+fn read_status(
+    paths: &[PathBuf],
+    resources: &[FileObject],
+    rendered: &mut Rendered,
+) -> Option<Node> {
     let given = objects::read_documents(paths, rendered);
     let first = given.first()?;
     if resources.len() > 1 || given.len() > 1 {

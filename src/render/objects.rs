@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use orkestra_core::{
     diagnostics::{Code, Diagnostic, FieldPath},
-    document::{Source, Span, parse_stream},
+    document::{FileSpan, Source, parse_stream},
     value::Node,
 };
 
@@ -13,13 +13,13 @@ use crate::files::find;
 
 /// An object of a file.
 #[derive(Debug)]
-pub(crate) struct Object {
+pub(crate) struct FileObject {
     pub(crate) node: Node,
     file: Option<String>,
-    span: Option<Span>,
+    span: Option<FileSpan>,
 }
 
-impl Object {
+impl FileObject {
     fn of(source: &Source) -> Self {
         Self {
             node: Node::from(&source.tree.to_json()),
@@ -71,13 +71,13 @@ impl Object {
 }
 
 /// Reads the objects of files, with the items of a `List` as separate objects; each has `apiVersion`, `kind` and a name.
-pub(crate) fn read_objects(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<Object> {
+pub(crate) fn read_objects(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<FileObject> {
     let documents = read_documents(paths, rendered);
     let mut objects = Vec::new();
     for document in documents {
         let items = document.node.get("items").and_then(Node::as_list);
         match items.filter(|_| document.text("kind").ends_with("List")) {
-            Some(items) => objects.extend(items.iter().map(|item| Object {
+            Some(items) => objects.extend(items.iter().map(|item| FileObject {
                 node: item.clone(),
                 file: document.file.clone(),
                 span: document.span,
@@ -93,7 +93,7 @@ pub(crate) fn read_objects(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<Ob
     objects
 }
 
-fn incomplete(object: &Object) -> Option<Diagnostic> {
+fn incomplete(object: &FileObject) -> Option<Diagnostic> {
     let metadata = object.node.get("metadata");
     let name = metadata.and_then(|metadata| metadata.get("name")?.as_str());
     let fields = [
@@ -107,7 +107,7 @@ fn incomplete(object: &Object) -> Option<Diagnostic> {
 }
 
 /// Reads the documents of files; a file without documents is a problem.
-pub(super) fn read_documents(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<Object> {
+pub(super) fn read_documents(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<FileObject> {
     let mut documents = Vec::new();
     for path in paths {
         for file in find(path, &mut std::collections::BTreeSet::new()) {
@@ -126,7 +126,7 @@ pub(super) fn read_documents(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<
                 rendered.problems.push(problem);
             }
             rendered.problems.extend(stream.problems);
-            documents.extend(stream.sources.iter().map(Object::of));
+            documents.extend(stream.sources.iter().map(FileObject::of));
             rendered.texts.insert(file.name, file.text);
         }
     }

@@ -9,7 +9,7 @@ use orkestra_core::{
     plan::{GroupKind, OperatorPlan},
 };
 
-use super::{kind_of, objects::Object};
+use super::{kind_of, objects::FileObject};
 use crate::files::Compiled;
 
 /// The operator of a custom resource, and its Katalog.
@@ -45,7 +45,7 @@ impl<'a> Picked<'a> {
 /// A problem of the custom resource that names the operators that exist instead.
 pub(crate) fn pick<'a>(
     katalogs: &'a [Compiled],
-    resource: &Object,
+    resource: &FileObject,
 ) -> Result<Picked<'a>, Box<Diagnostic>> {
     let (group, version) = resource.group_version();
     let kind = kind_of(group, resource.text("kind"));
@@ -67,7 +67,12 @@ pub(crate) fn pick<'a>(
     found.ok_or_else(|| Box::new(nobody(katalogs, resource, &kind, &others)))
 }
 
-fn nobody(katalogs: &[Compiled], resource: &Object, kind: &str, others: &[String]) -> Diagnostic {
+fn nobody(
+    katalogs: &[Compiled],
+    resource: &FileObject,
+    kind: &str,
+    others: &[String],
+) -> Diagnostic {
     let problem = |field: &str, message: String| {
         resource.problem(Code::NotOperated, FieldPath::root().field(field), message)
     };

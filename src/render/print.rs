@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Pass,
+    RenderedPass,
     hide::{is_secret, masked},
 };
 
@@ -21,7 +21,7 @@ pub struct Show {
 ///
 /// # Errors
 /// An object cannot be written as YAML.
-pub fn to_yaml(passes: &[Pass], show: Show) -> Result<String, serde_saphyr::ser::Error> {
+pub fn to_yaml(passes: &[RenderedPass], show: Show) -> Result<String, serde_saphyr::ser::Error> {
     let mut text = String::new();
     for pass in passes {
         text.push_str(&comment(&pass.resource));
@@ -48,7 +48,7 @@ pub fn to_yaml(passes: &[Pass], show: Show) -> Result<String, serde_saphyr::ser:
 }
 
 /// Returns a `List` of the same objects, without those that are comments in YAML.
-pub fn to_json(passes: &[Pass], show: Show) -> Value {
+pub fn to_json(passes: &[RenderedPass], show: Show) -> Value {
     let all = passes.iter().flat_map(|pass| objects(pass, show));
     let items: Vec<Value> = all
         .filter(|shown| shown.is_whole)
@@ -59,7 +59,7 @@ pub fn to_json(passes: &[Pass], show: Show) -> Value {
 
 /// Returns the names of objects that are printed as comments because they contain values that [`Show::secrets`] would show:
 /// `Secret shop/login`.
-pub fn masked_objects(passes: &[Pass], show: Show) -> Vec<String> {
+pub fn masked_objects(passes: &[RenderedPass], show: Show) -> Vec<String> {
     let all = passes.iter().flat_map(|pass| objects(pass, show));
     all.filter(|shown| !shown.is_whole)
         .map(|shown| shown.name())
@@ -85,8 +85,8 @@ impl PrintedObject {
     }
 }
 
-fn objects(pass: &Pass, show: Show) -> impl Iterator<Item = PrintedObject> {
-    let Pass {
+fn objects(pass: &RenderedPass, show: Show) -> impl Iterator<Item = PrintedObject> {
+    let RenderedPass {
         preview, hidden, ..
     } = pass;
     let status = show.status.then_some((&preview.cr, &hidden.cr));

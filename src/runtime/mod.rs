@@ -32,5 +32,5 @@ mod shared;
 mod sources;
 mod status;
 
-pub use operator::{Operator, Unfinished};
-pub use status::{OperatorStatus, Phase, Problem, Role, health};
+pub use operator::{RunningOperator, Unfinished};
+pub use status::{OperatorProblem, OperatorStatus, Phase, Role, health};

@@ -13,7 +13,7 @@ use super::lock::lock;
 
 /// The type of a request, to match a refusal with a later success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Request {
+pub(super) enum RequestType {
     Get,
     List,
     Apply,
@@ -27,7 +27,7 @@ pub(super) struct Requests {
     /// Counts requests for this operator.
     pub(super) wire: Wire,
     /// Missing permissions, by request and kind, until the same request succeeds.
-    refused: Mutex<BTreeMap<(Request, String), String>>,
+    refused: Mutex<BTreeMap<(RequestType, String), String>>,
     /// Wakes the publisher when a permission went missing, or was granted.
     changed: Arc<Notify>,
 }
@@ -45,19 +45,19 @@ impl Requests {
     /// Reads an object.
     pub(super) async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Node, WireError> {
         let answer = self.wire.get(kind, key).await;
-        self.heard(Request::Get, kind, answer)
+        self.heard(RequestType::Get, kind, answer)
     }
 
     /// Lists the objects of a kind in that scope, as the API server has them now.
     pub(super) async fn list(&self, kind: &Served, scope: &Scope) -> Result<Vec<Node>, WireError> {
         let answer = self.wire.list_page(kind, scope, 0, None).await;
-        Ok(self.heard(Request::List, kind, answer)?.items)
+        Ok(self.heard(RequestType::List, kind, answer)?.items)
     }
 
     /// Records a missing permission, or that it was granted; returns the answer.
     pub(super) fn heard<T>(
         &self,
-        request: Request,
+        request: RequestType,
         kind: &Served,
         answer: Result<T, WireError>,
     ) -> Result<T, WireError> {

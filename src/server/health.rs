@@ -12,11 +12,11 @@ use super::{
 };
 use crate::{
     meta::{KatalogView, OperatorView},
-    runtime::health::State,
+    runtime::health::OperatorState,
 };
 
 /// The status code for probes.
-fn code(state: State) -> StatusCode {
+fn code(state: OperatorState) -> StatusCode {
     if state.is_well() {
         StatusCode::OK
     } else {
@@ -45,7 +45,7 @@ pub(super) fn health(
         is_konductor: leads,
         healthy: state.is_well(),
         started: leads.then_some(status.started_at.is_some()),
-        pending: state == State::Pending,
+        pending: state == OperatorState::Pending,
         reason: reason(operator, &status),
         started_at: status.started_at.map(text),
         uptime_seconds: status.uptime_seconds(now),

@@ -23,7 +23,7 @@ use crate::{
     lead::Leadership,
     meta::{KatalogInfo, KatalogView, OperatorView, SourceView},
     metrics::{Metrics, WebhookMetrics},
-    runtime::{OperatorStatus, health::State},
+    runtime::{OperatorStatus, health::OperatorState},
 };
 
 /// The longest text of a row, in characters: a summary of many operators stays small.
@@ -31,24 +31,24 @@ const LONGEST_TEXT: usize = 1024;
 
 /// The state of an operator; one whose kind another Katalog has claimed never starts. If another process leads, its report is
 /// used.
-pub(super) fn state_of(operator: &OperatorView, status: &OperatorStatus) -> State {
+pub(super) fn state_of(operator: &OperatorView, status: &OperatorStatus) -> OperatorState {
     if let Some(row) = &operator.reported {
-        State::reported(row)
+        OperatorState::reported(row)
     } else if operator.conflict.is_some() {
-        State::Pending
+        OperatorState::Pending
     } else {
-        State::of(status)
+        OperatorState::of(status)
     }
 }
 
-impl From<State> for StateWord {
-    fn from(state: State) -> Self {
+impl From<OperatorState> for StateWord {
+    fn from(state: OperatorState) -> Self {
         match state {
-            State::Pending => Self::Pending,
-            State::Standby => Self::Standby,
-            State::Started => Self::Started,
-            State::Healthy => Self::Healthy,
-            State::Degraded => Self::Degraded,
+            OperatorState::Pending => Self::Pending,
+            OperatorState::Standby => Self::Standby,
+            OperatorState::Started => Self::Started,
+            OperatorState::Healthy => Self::Healthy,
+            OperatorState::Degraded => Self::Degraded,
         }
     }
 }
@@ -68,11 +68,11 @@ pub(super) fn summary(
             operators.map(|operator| row(katalogs, katalog, operator))
         })
         .collect();
-    let count = |state: State| {
+    let count = |state: OperatorState| {
         let word = StateWord::from(state);
         crds.iter().filter(|row| row.state == word).count()
     };
-    let degraded = count(State::Degraded);
+    let degraded = count(OperatorState::Degraded);
     let disabled: usize = katalogs.iter().map(|katalog| katalog.disabled.len()).sum();
     let mut first = crds.iter().filter(|row| row.state == StateWord::Degraded);
     let name = |katalog: &KatalogView| katalog.reference.name.clone();
@@ -89,7 +89,7 @@ pub(super) fn summary(
         total: crds.len() + disabled,
         total_enabled: crds.len(),
         total_degraded: degraded,
-        status_counts: (State::ALL.iter())
+        status_counts: (OperatorState::ALL.iter())
             .map(|state| (state.word(), count(*state)))
             .collect(),
         namespaces: namespaces(katalogs),

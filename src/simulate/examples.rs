@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, path::PathBuf};
 
-use super::{Options, simulate, to_text};
+use super::{SimulateOptions, simulate, to_text};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -23,7 +23,7 @@ fn folders() -> Vec<PathBuf> {
 async fn every_example_has_a_simulation_that_passes() {
     for folder in folders() {
         let file = folder.join("simulate.yaml");
-        let simulated = simulate(std::slice::from_ref(&file), &Options::default()).await;
+        let simulated = simulate(std::slice::from_ref(&file), &SimulateOptions::default()).await;
         assert!(
             simulated.problems.is_empty(),
             "{}: {}",
@@ -48,7 +48,7 @@ async fn the_page_about_testing_shows_a_simulation_and_its_output() {
         page.contains(&format!("```yaml\napiVersion{spec}```")),
         "{spec}"
     );
-    let simulated = simulate(std::slice::from_ref(&file), &Options::default()).await;
+    let simulated = simulate(std::slice::from_ref(&file), &SimulateOptions::default()).await;
     let shown = to_text(&simulated).replace(&file.display().to_string(), "simulate.yaml");
     assert!(page.contains(&format!("```text\n{shown}```")), "{shown}");
 }

@@ -14,7 +14,7 @@ use orkestra_core::{
     value::{Key, Map, Node},
 };
 
-use super::{Options, Simulated, Suite, load, run};
+use super::{SimulateOptions, Simulated, SimulationReport, load, run};
 
 /// The first line of the block of expectations.
 const EXPECT: &str = "  expect:";
@@ -78,7 +78,7 @@ pub async fn init(wanted: &Init) -> Result<String, InitError> {
     };
     let mut simulated = Simulated::default();
     let suite = match load::of_text(file, &head, &mut simulated) {
-        Some(loaded) => run::run(&loaded, &Options::default(), &mut simulated).await,
+        Some(loaded) => run::run(&loaded, &SimulateOptions::default(), &mut simulated).await,
         None => None,
     };
     let Some(suite) = suite else {
@@ -155,7 +155,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Renders the block of expectations.
-fn expectations(suite: &Suite) -> Result<String, InitError> {
+fn expectations(suite: &SimulationReport) -> Result<String, InitError> {
     let faults = suite.run.cycles.iter().flat_map(|cycle| &cycle.faults);
     let is_well = faults.count() == 0;
     let mut text = format!("{EXPECT}\n");
@@ -177,7 +177,8 @@ fn expectations(suite: &Suite) -> Result<String, InitError> {
     let mut text = format!("{EXPECT}\n    crds:\n");
     for (index, subject) in suite.subjects.iter().enumerate() {
         let _ = writeln!(text, "      {}:", quoted(&subject.entry));
-        let own = |fault: &&orkestra_core::reconcile::simulate::Fault| fault.subject == index;
+        let own =
+            |fault: &&orkestra_core::reconcile::simulate::SimulatedFault| fault.subject == index;
         let faults = suite.run.cycles.iter().flat_map(|cycle| &cycle.faults);
         if faults.filter(own).count() == 0 {
             text.push_str("        noErrors: true\n");
@@ -192,7 +193,7 @@ fn expectations(suite: &Suite) -> Result<String, InitError> {
 }
 
 /// Renders the operations on children, one line each.
-fn ops(suite: &Suite, subject: Option<usize>) -> Vec<String> {
+fn ops(suite: &SimulationReport, subject: Option<usize>) -> Vec<String> {
     let cycles = suite.run.cycles.iter().zip(1..);
     let all = cycles.flat_map(|(cycle, number)| cycle.ops.iter().map(move |op| (number, op)));
     let own = all.filter(|(_, op)| {
@@ -202,7 +203,7 @@ fn ops(suite: &Suite, subject: Option<usize>) -> Vec<String> {
 }
 
 /// Renders an operation as an expectation, with its namespace if it differs from that of the custom resource.
-fn line(suite: &Suite, cycle: usize, op: &Op) -> String {
+fn line(suite: &SimulationReport, cycle: usize, op: &Op) -> String {
     let (verb, resource) = (op.verb.name(), quoted(&op.resource));
     let name = quoted(&op.object.name);
     let cr = suite.run.resources.get(op.subject);
@@ -227,7 +228,7 @@ fn block(ops: &[String], indent: usize) -> String {
 }
 
 /// Renders the conditions that every operator writes, and the status fields that the Katalog declares.
-fn state(suite: &Suite, subject: usize, indent: usize) -> Result<String, InitError> {
+fn state(suite: &SimulationReport, subject: usize, indent: usize) -> Result<String, InitError> {
     let margin = " ".repeat(indent);
     let mut text = String::new();
     let status = suite

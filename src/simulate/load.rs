@@ -14,19 +14,19 @@ use orkestra_core::{
 use super::Simulated;
 use crate::files::{
     beside,
-    suites::{self, Kind, PathOrigin, Reading},
+    suites::{self, PathOrigin, Reading, SuiteKind},
 };
 
 /// Most Simulates of one run.
 const MOST: usize = 1000;
-const KIND: Kind<SimulateSpec> = Kind {
+const KIND: SuiteKind<SimulateSpec> = SuiteKind {
     document: DocumentKind::Simulate,
     read: read_simulate,
     hint: "`ork simulate init` writes one",
 };
 
 /// A Simulate and its file.
-pub(super) type Loaded = suites::Loaded<SimulateSpec>;
+pub(super) type Loaded = suites::LoadedDocument<SimulateSpec>;
 
 /// Reads all Simulates that the paths lead to, each once, but for those that are skipped.
 pub(super) fn load(paths: &[PathBuf], skip: &[String], simulated: &mut Simulated) -> Vec<Loaded> {

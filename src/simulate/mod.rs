@@ -23,7 +23,7 @@ use std::{
 
 use orkestra_core::{
     diagnostics::Diagnostics,
-    reconcile::simulate::{Check, Run},
+    reconcile::simulate::{Check, SimulatedRun},
 };
 
 pub use self::{
@@ -35,7 +35,7 @@ use crate::compose::{DiskFiles, Fetch};
 
 /// The options that override the documents.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct SimulateOptions {
     /// Custom resources to use instead of those that a document names.
     pub resources: Vec<PathBuf>,
     /// CRDs to use instead of those that a document names.
@@ -50,7 +50,7 @@ pub struct Options {
     pub fetch: Arc<dyn Fetch>,
 }
 
-impl Default for Options {
+impl Default for SimulateOptions {
     /// Overrides nothing; sources are files on disk.
     fn default() -> Self {
         Self {
@@ -68,7 +68,7 @@ impl Default for Options {
 #[derive(Debug, Default)]
 pub struct Simulated {
     /// One suite per Simulate, in the order in which they were found. Simulates with errors have none.
-    pub suites: Vec<Suite>,
+    pub suites: Vec<SimulationReport>,
     /// Errors and warnings of the files.
     pub problems: Diagnostics,
     /// The texts of the files by name.
@@ -80,13 +80,13 @@ pub struct Simulated {
 impl Simulated {
     /// Whether every file can be read and every expectation is met.
     pub fn is_passed(&self) -> bool {
-        !self.problems.has_errors() && self.suites.iter().all(Suite::is_passed)
+        !self.problems.has_errors() && self.suites.iter().all(SimulationReport::is_passed)
     }
 }
 
 /// One simulation.
 #[derive(Debug)]
-pub struct Suite {
+pub struct SimulationReport {
     /// The document's name.
     pub name: String,
     /// Its file.
@@ -94,12 +94,12 @@ pub struct Suite {
     /// The custom resources that are reconciled.
     pub subjects: Vec<SimulatedSubject>,
     /// The cycles that ran.
-    pub run: Run,
+    pub run: SimulatedRun,
     /// The expectations, with their results.
     pub checks: Vec<Check>,
 }
 
-impl Suite {
+impl SimulationReport {
     /// Whether every expectation is met.
     pub fn is_passed(&self) -> bool {
         self.checks.iter().all(Check::is_met)
@@ -122,7 +122,7 @@ pub struct SimulatedSubject {
 }
 
 /// Runs the Simulates in files and folders and their imports, each once. Equal files give equal results.
-pub async fn simulate(paths: &[PathBuf], options: &Options) -> Simulated {
+pub async fn simulate(paths: &[PathBuf], options: &SimulateOptions) -> Simulated {
     let mut simulated = Simulated::default();
     for document in load::load(paths, &options.skip, &mut simulated) {
         if let Some(suite) = run::run(&document, options, &mut simulated).await {

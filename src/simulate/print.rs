@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use orkestra_core::reconcile::simulate::{Check, Cycle};
+use orkestra_core::reconcile::simulate::{Check, SimulatedCycle};
 use serde_json::{Value, json};
 
-use super::{Simulated, Suite};
+use super::{Simulated, SimulationReport};
 use crate::junit;
 
 /// Renders simulations as text: the cycles of each, then its expectations, with a diff for each one that is not met.
@@ -20,7 +20,7 @@ pub fn to_text(simulated: &Simulated) -> String {
     text.replace(is_odd, " ")
 }
 
-fn suite_text(suite: &Suite, text: &mut String) -> std::fmt::Result {
+fn suite_text(suite: &SimulationReport, text: &mut String) -> std::fmt::Result {
     let verdict = match (suite.is_passed(), suite.checks.is_empty()) {
         (false, _) => "FAIL",
         (true, true) => "DONE",
@@ -61,8 +61,13 @@ fn suite_text(suite: &Suite, text: &mut String) -> std::fmt::Result {
     writeln!(text)
 }
 
-fn cycle_text(suite: &Suite, name: &str, cycle: &Cycle, text: &mut String) -> std::fmt::Result {
-    if *cycle == Cycle::default() {
+fn cycle_text(
+    suite: &SimulationReport,
+    name: &str,
+    cycle: &SimulatedCycle,
+    text: &mut String,
+) -> std::fmt::Result {
+    if *cycle == SimulatedCycle::default() {
         return writeln!(text, "  {name}: nothing to do");
     }
     writeln!(text, "  {name}")?;
@@ -95,7 +100,7 @@ pub fn to_json(simulated: &Simulated) -> Value {
     json!({ "passed": simulated.is_passed(), "simulations": suites })
 }
 
-fn suite_json(suite: &Suite) -> Value {
+fn suite_json(suite: &SimulationReport) -> Value {
     let entry = |index: usize| suite.subjects.get(index).map(|subject| &*subject.entry);
     let cycles = suite.run.cycles.iter().zip(1..);
     let cycles = cycles.map(|(cycle, number)| {
@@ -131,32 +136,32 @@ fn suite_json(suite: &Suite) -> Value {
 /// Renders simulations as `JUnit` XML for CI: one suite per simulation, one case per expectation. A simulation without expectations
 /// has one case, which passes.
 pub fn to_junit(simulated: &Simulated) -> String {
-    let suites: Vec<junit::Suite> = simulated.suites.iter().map(suite_junit).collect();
+    let suites: Vec<junit::JunitSuite> = simulated.suites.iter().map(suite_junit).collect();
     junit::write("ork simulate", &suites)
 }
 
-fn suite_junit(suite: &Suite) -> junit::Suite {
-    let case = |check: &Check| junit::Case {
+fn suite_junit(suite: &SimulationReport) -> junit::JunitSuite {
+    let case = |check: &Check| junit::JunitCase {
         name: format!("{}: {}", check.path, check.what),
         seconds: None,
         outcome: if check.is_met() {
-            junit::Outcome::Passed
+            junit::CaseOutcome::Passed
         } else {
-            junit::Outcome::Failed {
+            junit::CaseOutcome::Failed {
                 message: format!("{} is not met", check.path),
                 text: check.diff.join("\n"),
             }
         },
     };
-    let mut cases: Vec<junit::Case> = suite.checks.iter().map(case).collect();
+    let mut cases: Vec<junit::JunitCase> = suite.checks.iter().map(case).collect();
     if cases.is_empty() {
-        cases.push(junit::Case {
+        cases.push(junit::JunitCase {
             name: "it runs".to_owned(),
             seconds: None,
-            outcome: junit::Outcome::Passed,
+            outcome: junit::CaseOutcome::Passed,
         });
     }
-    junit::Suite {
+    junit::JunitSuite {
         name: suite.name.clone(),
         file: suite.file.clone(),
         cases,

@@ -4,7 +4,9 @@ use std::{fs, path::PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Init, InitError, Options, Simulated, init, simulate, to_json, to_junit, to_text};
+use super::{
+    Init, InitError, SimulateOptions, Simulated, init, simulate, to_json, to_junit, to_text,
+};
 
 const KATALOG: &str = r#"apiVersion: orkestra.orkspace.io/v1
 kind: Katalog
@@ -71,7 +73,11 @@ impl Desk {
     }
 
     async fn run(&self) -> Simulated {
-        simulate(&[self.0.path().join("simulate.yaml")], &Options::default()).await
+        simulate(
+            &[self.0.path().join("simulate.yaml")],
+            &SimulateOptions::default(),
+        )
+        .await
     }
 }
 
@@ -290,16 +296,19 @@ async fn suites_import_others_and_files_of_operations_are_included() {
     let passed: Vec<bool> = simulated
         .suites
         .iter()
-        .map(super::Suite::is_passed)
+        .map(super::SimulationReport::is_passed)
         .collect();
     assert_eq!(passed, [false, true], "{}", to_text(&simulated));
     // Each file of the folder is read once.
-    let all = simulate(&[desk.0.path().join("...")], &Options::default()).await;
+    let all = simulate(&[desk.0.path().join("...")], &SimulateOptions::default()).await;
     assert_eq!(all.suites.len(), 2);
     let suite = "apiVersion: orkestra.orkspace.io/v1\nkind: Simulate\nmetadata: { name: all }\nimports: [simulate.yaml]\n";
     let suite = desk.write("suite.yaml", suite);
     assert_eq!(
-        simulate(&[suite], &Options::default()).await.suites.len(),
+        simulate(&[suite], &SimulateOptions::default())
+            .await
+            .suites
+            .len(),
         2
     );
 }

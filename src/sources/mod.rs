@@ -2,6 +2,7 @@
 
 mod imports;
 mod length;
+mod names;
 mod paths;
 mod prose;
 mod rooms;
@@ -54,6 +55,18 @@ fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
             found.push((path, own.to_owned()));
         }
     }
+}
+
+/// The crates of the workspace except `bench`, each with its name and the folder of its sources.
+fn crates() -> Vec<(String, PathBuf)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![("orkestra".to_owned(), root.join("src"))];
+    for entry in std::fs::read_dir(root.join("crates")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        folders.push((name, path.join("src")));
+    }
+    folders
 }
 
 #[test]

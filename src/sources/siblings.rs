@@ -15,11 +15,11 @@ type ModulePath = Vec<String>;
 
 /// The modules of a crate, by path; tests are left out.
 struct Crate {
-    sources: BTreeMap<ModulePath, Source>,
+    sources: BTreeMap<ModulePath, ModuleSource>,
 }
 
 /// What a module declares and names.
-struct Source {
+struct ModuleSource {
     /// The names of its items.
     declared: BTreeSet<String>,
     /// The items of other modules that it imports, by their names here: its children may name them too.
@@ -40,7 +40,7 @@ impl Crate {
             .collect();
         let known: BTreeSet<ModulePath> = files.keys().cloned().collect();
         let sources = files.into_iter().map(|(path, text)| {
-            let source = Source::read(&path, &text, &known);
+            let source = ModuleSource::read(&path, &text, &known);
             (path, source)
         });
         Self {
@@ -110,7 +110,7 @@ impl Crate {
     }
 }
 
-impl Source {
+impl ModuleSource {
     fn read(place: &ModulePath, text: &str, known: &BTreeSet<ModulePath>) -> Self {
         let file = SourceFile {
             krate: "",
@@ -181,15 +181,8 @@ fn import(statement: &str) -> Option<&str> {
 
 #[test]
 fn sibling_modules_do_not_use_each_other_in_a_ring() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders = vec![("orkestra".to_owned(), root.join("src"))];
-    for entry in std::fs::read_dir(root.join("crates")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        folders.push((name, path.join("src")));
-    }
     let (mut arrows, mut problems) = (0, Vec::new());
-    for (krate, folder) in folders {
+    for (krate, folder) in super::crates() {
         for (parent, uses) in Crate::read(&folder).siblings() {
             arrows += uses.values().map(BTreeSet::len).sum::<usize>();
             if let Some(ring) = cycle(&uses) {
@@ -227,7 +220,7 @@ fn a_path_leads_to_the_module_that_declares_the_item() {
     let known = texts.iter().map(|(module, _)| path(module)).collect();
     let sources = texts.iter().map(|(module, text)| {
         let module = path(module);
-        let source = Source::read(&module, text, &known);
+        let source = ModuleSource::read(&module, text, &known);
         (module, source)
     });
     let krate = Crate {

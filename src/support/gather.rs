@@ -15,7 +15,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Bundle, Request, redact};
+use super::{Bundle, BundleRequest, redact};
 
 /// The deadline of a request.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const PORT: u16 = 8080;
 const OWN: [&str; 3] = ["katalogs", "komposers", "motifs"];
 
 /// Gathers a bundle from the cluster.
-pub async fn gather(client: &Client, request: &Request) -> Bundle {
+pub async fn gather(client: &Client, request: &BundleRequest) -> Bundle {
     let mut gatherer = Gatherer {
         client,
         request,
@@ -48,13 +48,13 @@ pub async fn gather(client: &Client, request: &Request) -> Bundle {
 
 struct Gatherer<'a> {
     client: &'a Client,
-    request: &'a Request,
+    request: &'a BundleRequest,
     bundle: Bundle,
 }
 
 /// A kind in a path.
 #[derive(Clone, Copy)]
-struct Kind<'k> {
+struct PathKind<'k> {
     /// `/apis/apps/v1`.
     root: &'k str,
     plural: &'k str,
@@ -79,7 +79,7 @@ impl Gatherer<'_> {
         for plural in OWN {
             self.definition(&format!("{plural}.{}", names::GROUP)).await;
             let root = format!("/apis/{}/{}", names::GROUP, names::VERSION);
-            let kind = Kind {
+            let kind = PathKind {
                 root: &root,
                 plural,
             };
@@ -118,7 +118,7 @@ impl Gatherer<'_> {
             }
             self.definition(&format!("{plural}.{group}")).await;
             let root = format!("/apis/{group}/{version}");
-            let kind = Kind {
+            let kind = PathKind {
                 root: &root,
                 plural: &plural,
             };
@@ -139,7 +139,7 @@ impl Gatherer<'_> {
     }
 
     async fn leases(&mut self) {
-        let kind = Kind {
+        let kind = PathKind {
             root: "/apis/coordination.k8s.io/v1",
             plural: "leases",
         };
@@ -153,7 +153,7 @@ impl Gatherer<'_> {
     }
 
     async fn events(&mut self) {
-        let kind = Kind {
+        let kind = PathKind {
             root: "/apis/events.k8s.io/v1",
             plural: "events",
         };
@@ -174,7 +174,7 @@ impl Gatherer<'_> {
         for (root, plural) in [("/apis/apps/v1", "deployments"), ("/api/v1", "pods")] {
             let namespace = self.request.system.clone();
             let objects = self
-                .list(Kind { root, plural }, Some(&namespace), &query)
+                .list(PathKind { root, plural }, Some(&namespace), &query)
                 .await;
             for object in &objects {
                 let path = format!("{plural}/{}.json", file_name(object));
@@ -227,7 +227,7 @@ impl Gatherer<'_> {
     }
 
     async fn log(&mut self, pod: &str, container: &str, previous: bool) {
-        let Request { system, lines, .. } = self.request;
+        let BundleRequest { system, lines, .. } = self.request;
         let path = format!(
             "/api/v1/namespaces/{system}/pods/{pod}/log?container={container}&tailLines={lines}&limitBytes={BYTES}&previous={previous}"
         );
@@ -242,7 +242,7 @@ impl Gatherer<'_> {
     }
 
     /// Lists a kind in the namespaces of the request.
-    async fn list_watched(&mut self, kind: Kind<'_>, query: &str) -> Vec<Value> {
+    async fn list_watched(&mut self, kind: PathKind<'_>, query: &str) -> Vec<Value> {
         let mut objects = Vec::new();
         if self.request.namespaces.is_empty() {
             return self.list(kind, None, query).await;
@@ -253,8 +253,13 @@ impl Gatherer<'_> {
         objects
     }
 
-    async fn list(&mut self, kind: Kind<'_>, namespace: Option<&str>, query: &str) -> Vec<Value> {
-        let Kind { root, plural } = kind;
+    async fn list(
+        &mut self,
+        kind: PathKind<'_>,
+        namespace: Option<&str>,
+        query: &str,
+    ) -> Vec<Value> {
+        let PathKind { root, plural } = kind;
         let place = namespace.map(|namespace| format!("/namespaces/{namespace}"));
         let path = format!(
             "{root}{}/{plural}?limit={OBJECTS}{query}",

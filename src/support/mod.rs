@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 /// What a bundle is about.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct BundleRequest {
     /// Namespaces of Katalogs and custom resources; if empty, all.
     pub namespaces: Vec<String>,
     /// The namespace that the controller runs in.

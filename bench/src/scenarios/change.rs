@@ -16,7 +16,7 @@ use crate::requests::Requests;
 use crate::shop::{BLOCKS, Child, Kind, NAMESPACE, Tuning, katalog, resource_name};
 use crate::site::Site;
 use crate::stats::{Percentiles, float};
-use crate::watch::{Change as Seen, Watch};
+use crate::watch::{ObjectChange as Seen, Watch};
 
 /// Custom resources that take turns.
 const RESOURCES: usize = 100;

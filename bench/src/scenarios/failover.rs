@@ -17,7 +17,7 @@ use crate::report::{Goal, Row};
 use crate::shop::{BLOCKS, Kind, NAMESPACE, Tuning, children_path, katalog, resource_name};
 use crate::site::Site;
 use crate::stats::Percentiles;
-use crate::watch::{Change, Watch};
+use crate::watch::{ObjectChange, Watch};
 
 /// Custom resources that stand meanwhile.
 const RESOURCES: usize = 20;
@@ -92,7 +92,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes, end: End) -> Result<Failo
             End::Killed => leader.kill()?,
         }
         change.send(&site.client).await?;
-        let is_it = |seen: &Change| matches!(seen, Change::Put(object) if api::name(object) == name && api::text(object, "/data/message") == message);
+        let is_it = |seen: &ObjectChange| matches!(seen, ObjectChange::Put(object) if api::name(object) == name && api::text(object, "/data/message") == message);
         let seen = watch
             .until("the follower handles a change", LIMIT, is_it)
             .await?;

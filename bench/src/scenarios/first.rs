@@ -14,7 +14,7 @@ use crate::report::{Goal, Row};
 use crate::shop::{Kind, NAMESPACE, Tuning, katalog, resource_name};
 use crate::site::{Site, apply_katalog};
 use crate::stats::Percentiles;
-use crate::watch::{Change, Watch};
+use crate::watch::{ObjectChange, Watch};
 
 /// How long it may take.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -63,8 +63,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<First> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for (index, kind) in kinds.iter().enumerate() {
         let name = resource_name(index);
-        let is_it =
-            |change: &Change| matches!(change, Change::Put(object) if api::name(object) == name);
+        let is_it = |change: &ObjectChange| matches!(change, ObjectChange::Put(object) if api::name(object) == name);
         let mut elsewhere = katalog(
             &format!("bare-{index}"),
             std::slice::from_ref(kind),

@@ -68,12 +68,12 @@ pub(crate) struct Import {
 }
 
 /// Reads fields of one map and names the file in errors.
-struct Reader<'a> {
+struct FieldReader<'a> {
     file: &'a str,
     map: &'a Node,
 }
 
-impl Reader<'_> {
+impl FieldReader<'_> {
     fn wrong(&self, field: &str, expected: &str, found: &Node) -> Error {
         let found = found.type_name();
         Error::file(
@@ -115,14 +115,14 @@ impl Reader<'_> {
         items.map(text).collect()
     }
 
-    fn maps(&self, field: &str) -> Result<Vec<Reader<'_>>, Error> {
+    fn maps(&self, field: &str) -> Result<Vec<FieldReader<'_>>, Error> {
         let mut readers = Vec::new();
         for map in self.list(field)? {
             if map.as_map().is_none() {
                 return Err(self.wrong(field, "maps", map));
             }
             let file = self.file;
-            readers.push(Reader { file, map });
+            readers.push(FieldReader { file, map });
         }
         Ok(readers)
     }
@@ -132,7 +132,7 @@ impl Metadata {
     /// Parses the file.
     pub(crate) fn read(file: &str, text: &str) -> Result<Metadata, Error> {
         let node = yaml::read(text).map_err(|error| Error::file(file, error))?;
-        let reader = Reader { file, map: &node };
+        let reader = FieldReader { file, map: &node };
         let annotations = match node.get("annotations") {
             Some(Node::Map(map)) => Some(
                 map.iter()
@@ -145,7 +145,7 @@ impl Metadata {
             _ => None,
         };
         let maintainers = reader.maps("maintainers")?;
-        let maintainer = |reader: &Reader<'_>| {
+        let maintainer = |reader: &FieldReader<'_>| {
             Ok([
                 reader.text("name")?,
                 reader.text("email")?,
@@ -186,7 +186,7 @@ impl Metadata {
     /// Adds the dependencies of a version 1 chart, which are in a separate file.
     pub(crate) fn read_requirements(&mut self, file: &str, text: &str) -> Result<(), Error> {
         let node = yaml::read(text).map_err(|error| Error::file(file, error))?;
-        let reader = Reader { file, map: &node };
+        let reader = FieldReader { file, map: &node };
         let read = dependencies(&reader)?;
         if !read.is_empty() {
             self.dependencies = read;
@@ -325,8 +325,8 @@ impl Dependency {
     }
 }
 
-fn dependencies(reader: &Reader<'_>) -> Result<Vec<Dependency>, Error> {
-    let read = |reader: Reader<'_>| {
+fn dependencies(reader: &FieldReader<'_>) -> Result<Vec<Dependency>, Error> {
+    let read = |reader: FieldReader<'_>| {
         let imports = reader.list("import-values")?.iter();
         let import = |import: &Node| match import {
             Node::Str(name) => Ok(Import {

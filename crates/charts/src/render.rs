@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use orkestra_core::template::go::{Failure, parse_version, satisfies};
+use orkestra_core::template::go::{EvalFailure, parse_version, satisfies};
 use orkestra_core::template::{Entropy, EvalErrorKind};
 use orkestra_core::value::Node;
 
@@ -88,7 +88,7 @@ pub fn render(
 /// replaces one further away.
 fn run(
     engine: &mut Engine<'_>,
-    templates: &BTreeMap<String, Source<'_>>,
+    templates: &BTreeMap<String, TemplateSource<'_>>,
 ) -> Result<Vec<(String, String)>, Error> {
     let mut order: Vec<&String> = templates.keys().collect();
     order.sort_by_key(|path| (path.matches('/').count(), *path));
@@ -128,7 +128,7 @@ fn run(
 }
 
 /// Returns a failure with its position.
-fn located(engine: &mut Engine<'_>, path: &str, failure: &Failure) -> Error {
+fn located(engine: &mut Engine<'_>, path: &str, failure: &EvalFailure) -> Error {
     let mut trace = engine.take_trace().into_iter();
     let at = trace
         .next()
@@ -142,7 +142,7 @@ fn located(engine: &mut Engine<'_>, path: &str, failure: &Failure) -> Error {
 }
 
 /// A template and its data.
-struct Source<'c> {
+struct TemplateSource<'c> {
     text: &'c [u8],
     dot: Rc<Table>,
     base: String,
@@ -160,7 +160,7 @@ fn collect<'c>(
     values: Option<&Rc<Table>>,
     path: &str,
     shared: &Shared,
-    templates: &mut BTreeMap<String, Source<'c>>,
+    templates: &mut BTreeMap<String, TemplateSource<'c>>,
 ) -> Rc<Table> {
     let is_root = !path.contains('/');
     let files = member.chart.files.iter();
@@ -199,7 +199,7 @@ fn collect<'c>(
         if member.metadata.is_library() && !is_partial {
             continue;
         }
-        let source = Source {
+        let source = TemplateSource {
             text: &file.data,
             dot: Rc::clone(&dot),
             base: format!("{path}/templates"),

@@ -31,7 +31,7 @@ use orkestra_core::{
     plan::{KatalogRef, OperatorPlan, Plan},
     reconcile::step::{StepResult, step},
     scope::Library,
-    template::{Budget, Data, Entropy, Template},
+    template::{Data, Entropy, EvalBudget, Template},
     value::Node,
 };
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ fn a_note(bencher: Bencher, source: &str) {
     let spec = Node::from(&json!({ "text": "Some-Text", "list": ["a", "b", "c"], "on": true }));
     let data = Data::new().with("spec", &spec);
     bencher.bench_local(|| {
-        let value = template.eval(&data, &mut Budget::default());
+        let value = template.eval(&data, &mut EvalBudget::default());
         black_box(value.is_ok())
     });
 }
@@ -304,7 +304,7 @@ fn beside_go() {
         let template = Template::parse(&template).unwrap();
         let data = Data::of(&root);
         let ours = time(|| {
-            let text = template.render_text(&data, &mut Budget::default());
+            let text = template.render_text(&data, &mut EvalBudget::default());
             black_box(text.is_ok());
         });
         #[expect(clippy::cast_precision_loss, reason = "nanoseconds")]

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use orkestra_core::{
-    admission::{Admitted, Answers, Operation, PatchKind, Review, User, Verdict, admit},
+    admission::{AdmissionVerdict, Admitted, Answers, Operation, PatchKind, Review, User, admit},
     compile,
     definitions::{CrdShape, Schemas},
     diagnostics::Diagnostics,
@@ -84,26 +84,26 @@ fn review(operation: Operation, object: &Value, old: &Value) -> Review {
     }
 }
 
-fn judged(plan: &OperatorPlan, review: &Review) -> Verdict {
+fn judged(plan: &OperatorPlan, review: &Review) -> AdmissionVerdict {
     match admit(plan, review, Timestamp::UNIX_EPOCH, &Answers::new()) {
         Admitted::Done(verdict) => verdict,
         Admitted::Need(reads) => panic!("{reads:?}"),
     }
 }
 
-fn created(plan: &Arc<OperatorPlan>, object: &Value) -> Verdict {
+fn created(plan: &Arc<OperatorPlan>, object: &Value) -> AdmissionVerdict {
     judged(plan, &review(Operation::Create, object, &Value::Null))
 }
 
 /// The denials, as `rule: message`.
-fn denials(verdict: &Verdict) -> Vec<String> {
+fn denials(verdict: &AdmissionVerdict) -> Vec<String> {
     let line =
         |denial: &orkestra_core::admission::Denial| format!("{}: {}", denial.rule, denial.message);
     verdict.denials.iter().map(line).collect()
 }
 
 /// Applies a patch, independently of how it was made.
-fn patched(object: &Value, verdict: &Verdict) -> Value {
+fn patched(object: &Value, verdict: &AdmissionVerdict) -> Value {
     let mut object = object.clone();
     for op in &verdict.patch {
         let (parent, key) = op.path.rsplit_once('/').unwrap();

@@ -16,7 +16,7 @@ use orkestra_core::diagnostics::{Code, Diagnostics, Severity};
 use orkestra_core::document::{DocumentKind, parse_stream, read_stream};
 use orkestra_core::reasons;
 use orkestra_core::reference::{
-    BLOCKS, Block, explain, json_schema, katalog_page, komposer_page, motif_page,
+    BLOCKS, PageBlock, explain, json_schema, katalog_page, komposer_page, motif_page,
 };
 use orkestra_core::{compile, definitions::Schemas, plan::KatalogRef, scope::Library};
 
@@ -87,7 +87,7 @@ fn every_link_of_the_pages_leads_somewhere() {
 }
 
 /// Everything that reading and compiling say.
-fn problems(block: &Block) -> Diagnostics {
+fn problems(block: &PageBlock) -> Diagnostics {
     let (documents, warnings) = match read_stream("sample.yaml", block.sample) {
         Ok(read) => read,
         Err(problems) => return problems,
@@ -133,7 +133,7 @@ fn every_sample_does_what_its_block_says() {
     }
 }
 
-fn block_is_later(block: &Block) -> bool {
+fn block_is_later(block: &PageBlock) -> bool {
     let page = match block.path.split('.').next() {
         Some("motif") => motif_page(),
         Some("komposer") => komposer_page(),

@@ -8,7 +8,7 @@ use orkestra_core::{
         auth::AuthType,
         sources::{Keyless, SourceCredentials, SourceSecret, Verify},
     },
-    compose::{Base, Request, RequestKind},
+    compose::{Base, RequestKind, SourceRequest},
     scope::beside,
 };
 use orkestra_guard::Unavailable;
@@ -62,7 +62,7 @@ impl Fetcher {
     /// [`Error`]; [`Error::Unsupported`] for sources that are objects of the cluster.
     pub async fn request(
         &self,
-        request: &Request,
+        request: &SourceRequest,
         secrets: &dyn Secrets,
         pin: Option<&Pin>,
     ) -> Result<Arc<Artifact>, Error> {
@@ -87,7 +87,7 @@ impl Fetcher {
         }))
     }
 
-    fn expanded(&self, request: &Request) -> Result<Request, Error> {
+    fn expanded(&self, request: &SourceRequest) -> Result<SourceRequest, Error> {
         let look_up = |name: &str| {
             if name == REGISTRY {
                 return Some(self.katalogs().to_owned());
@@ -112,7 +112,7 @@ impl Fetcher {
 
     async fn credential(
         &self,
-        request: &Request,
+        request: &SourceRequest,
         auth: &SourceCredentials,
         secrets: &dyn Secrets,
     ) -> Result<Option<Credential>, Error> {
@@ -145,7 +145,7 @@ impl Fetcher {
     // Over 60 lines: a table, one arm for each kind of source.
     async fn source(
         &self,
-        request: &Request,
+        request: &SourceRequest,
         verify: Option<SignatureRequirement>,
     ) -> Result<Source, Error> {
         let unsigned = |verify: &Option<SignatureRequirement>| match verify {
@@ -216,7 +216,7 @@ impl Fetcher {
     /// Finds values files: a URL, a file beside the document that names it, else a file of the chart.
     async fn values_files(
         &self,
-        request: &Request,
+        request: &SourceRequest,
         files: &[String],
     ) -> Result<Vec<ValuesFile>, Error> {
         let mut found = Vec::new();
@@ -244,7 +244,7 @@ impl Fetcher {
 }
 
 async fn read(
-    request: &Request,
+    request: &SourceRequest,
     secret: &SourceSecret,
     secrets: &dyn Secrets,
 ) -> Result<Secret, Error> {
@@ -256,7 +256,7 @@ async fn read(
 }
 
 async fn of_secret(
-    request: &Request,
+    request: &SourceRequest,
     secret: &SourceSecret,
     scheme: Option<Scheme>,
     secrets: &dyn Secrets,
@@ -283,7 +283,7 @@ async fn of_secret(
 }
 
 async fn trust(
-    request: &Request,
+    request: &SourceRequest,
     verify: &Verify,
     secrets: &dyn Secrets,
 ) -> Result<SignatureRequirement, Error> {
@@ -325,7 +325,7 @@ async fn trust(
 
 /// Returns the identity of a source, with the trusted root that it names.
 async fn identity(
-    request: &Request,
+    request: &SourceRequest,
     keyless: &Keyless,
     secrets: &dyn Secrets,
 ) -> Result<Identity, Error> {

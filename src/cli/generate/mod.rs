@@ -9,12 +9,12 @@ use orkestra_core::plan::Plan;
 
 use super::{
     Failure, files,
-    options::{Files, parse_namespace},
+    options::{FileOptions, parse_namespace},
     output,
-    sources::Sources,
+    sources::SourceOptions,
 };
 use crate::gitops::{
-    argocd::{self, Keys},
+    argocd::{self, KeyStyle},
     flux,
 };
 
@@ -41,9 +41,9 @@ enum GenerateCommand {
 #[command(verbatim_doc_comment)]
 struct Argocd {
     #[command(flatten)]
-    files: Files,
+    files: FileOptions,
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceOptions,
     /// Namespace of Argo CD
     #[arg(short, long, value_name = "NS", value_parser = parse_namespace, default_value = "argocd")]
     namespace: String,
@@ -62,9 +62,9 @@ struct Argocd {
 #[command(verbatim_doc_comment)]
 struct Flux {
     #[command(flatten)]
-    files: Files,
+    files: FileOptions,
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceOptions,
     /// Namespace of the Kustomizations
     #[arg(short, long, value_name = "NS", value_parser = parse_namespace, default_value = "flux-system")]
     namespace: String,
@@ -76,9 +76,9 @@ pub(super) async fn execute(Args { what }: Args) -> Result<(), Failure> {
         GenerateCommand::Argocd(args) => {
             let plans = compile(args.files, &args.sources).await?;
             let keys = if args.wildcards {
-                Keys::Groups
+                KeyStyle::Groups
             } else {
-                Keys::Kinds
+                KeyStyle::Kinds
             };
             output::to_yaml(&argocd::config_map(
                 &borrowed(&plans),
@@ -100,7 +100,7 @@ fn borrowed(plans: &[Arc<Plan>]) -> Vec<&Plan> {
     plans.iter().map(AsRef::as_ref).collect()
 }
 
-async fn compile(files: Files, sources: &Sources) -> Result<Vec<Arc<Plan>>, Failure> {
+async fn compile(files: FileOptions, sources: &SourceOptions) -> Result<Vec<Arc<Plan>>, Failure> {
     let paths = files.given();
     let fetch = sources.fetch(&paths)?;
     self::files::compile(&paths, &*fetch).await

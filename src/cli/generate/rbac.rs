@@ -14,9 +14,9 @@ use orkestra_core::{
 
 use super::super::{
     Failure, files,
-    options::{Files, parse_namespace},
+    options::{FileOptions, parse_namespace},
     output,
-    sources::Sources,
+    sources::SourceOptions,
 };
 use crate::compose::composition;
 
@@ -31,7 +31,7 @@ use crate::compose::composition;
 #[command(verbatim_doc_comment)]
 pub(super) struct Rbac {
     #[command(flatten)]
-    files: Files,
+    files: FileOptions,
     /// Namespace whose Katalogs to run, as for `ork controller`; may be repeated. Access to Katalogs is limited to these
     /// namespaces [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
@@ -44,7 +44,7 @@ pub(super) struct Rbac {
     #[arg(long)]
     only_katalogs: bool,
     #[command(flatten)]
-    sources: Sources,
+    sources: SourceOptions,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

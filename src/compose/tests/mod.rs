@@ -13,7 +13,7 @@ use std::{
 
 use futures::{FutureExt as _, future::BoxFuture};
 use orkestra_core::{
-    compose::{Artifact, Base, Composition, Request, RequestKind},
+    compose::{Artifact, Base, Composition, RequestKind, SourceRequest},
     diagnostics::Code,
     document::{parse_stream, read_komposer},
 };
@@ -72,7 +72,7 @@ struct Counting {
 }
 
 impl Fetch for Counting {
-    fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Fetched> {
+    fn fetch<'a>(&'a self, request: &'a SourceRequest) -> BoxFuture<'a, Fetched> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let fetched = if self.fails.load(Ordering::SeqCst) {
             Err(Box::new(request.problem(Code::Unreadable, "no answer")))

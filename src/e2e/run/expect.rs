@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use orkestra_core::{
     api::e2e::{DEFAULT_TIMEOUT, Expectation},
     diagnostics::FieldPath,
-    e2e::{Call, calls, check_resource, commands, is_open, judge},
+    e2e::{ProgramCall, calls, check_resource, commands, is_open, judge},
     plan::Gate,
 };
 use orkestra_ground::Backoff;
 use tokio::time::{Duration, Instant};
 
 use super::{Run, reported_objects};
-use crate::e2e::{Case, Outcome, objects};
+use crate::e2e::{Case, TestOutcome, objects};
 
 /// The polling interval.
 const PAUSE: Backoff = Backoff {
@@ -34,7 +34,7 @@ pub(super) struct PolledExpectation<'a> {
 }
 
 impl PolledExpectation<'_> {
-    fn case(&self, took: Duration, outcome: Outcome) -> Case {
+    fn case(&self, took: Duration, outcome: TestOutcome) -> Case {
         Case {
             path: self.place.to_string(),
             name: self.expected.name.clone().unwrap_or_default(),
@@ -45,7 +45,7 @@ impl PolledExpectation<'_> {
     }
 
     pub(super) fn skipped(&self, why: &str) -> Case {
-        self.case(Duration::ZERO, Outcome::Skipped(why.to_owned()))
+        self.case(Duration::ZERO, TestOutcome::Skipped(why.to_owned()))
     }
 }
 
@@ -71,7 +71,7 @@ impl Run<'_> {
                 Ok(false) => return look.skipped("its conditions do not hold"),
                 Err(why) => {
                     let diff = vec![format!("+ {why}")];
-                    return look.case(began.elapsed(), Outcome::Failed(diff));
+                    return look.case(began.elapsed(), TestOutcome::Failed(diff));
                 }
             }
         }
@@ -85,9 +85,9 @@ impl Run<'_> {
             () = self.options.stop.cancelled() => return look.skipped("interrupted"),
         };
         if diff.is_empty() {
-            return look.case(began.elapsed(), Outcome::Passed);
+            return look.case(began.elapsed(), TestOutcome::Passed);
         }
-        let mut case = look.case(began.elapsed(), Outcome::Failed(diff));
+        let mut case = look.case(began.elapsed(), TestOutcome::Failed(diff));
         if let Some(block) = &expected.on_failure {
             case.details = self.print(block, &look.place.field("onFailure")).await;
         }
@@ -125,12 +125,12 @@ impl Run<'_> {
         done: &mut BTreeSet<usize>,
     ) -> PollResult {
         let (expected, mut seen) = (look.expected, PollResult::default());
-        let mut all: Vec<Call<'_>> = Vec::new();
+        let mut all: Vec<ProgramCall<'_>> = Vec::new();
         if let Some(kubectl) = &expected.kubectl {
             all.extend(calls(kubectl, &look.place.field("kubectl")));
         }
         let of_shell = commands(&expected.commands, &look.place.field("commands"));
-        let (writes, reads): (Vec<Call<'_>>, Vec<Call<'_>>) =
+        let (writes, reads): (Vec<ProgramCall<'_>>, Vec<ProgramCall<'_>>) =
             all.into_iter().partition(|call| call.is_once);
         for (index, call) in writes.iter().enumerate() {
             if done.contains(&index) {
@@ -165,7 +165,7 @@ impl Run<'_> {
     }
 
     /// Runs a call and adds its failed assertions.
-    async fn call(&self, call: &Call<'_>, deadline: Instant, seen: &mut PollResult) {
+    async fn call(&self, call: &ProgramCall<'_>, deadline: Instant, seen: &mut PollResult) {
         let diff = match self.caller().run(call, deadline).await {
             Ok(answer) => judge(call, &answer),
             Err(error) => {

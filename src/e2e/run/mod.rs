@@ -20,12 +20,12 @@ use tokio::time::{Duration, Instant};
 use self::cleanup::Created;
 use self::expect::PolledExpectation;
 use super::{
-    Case, Options, Outcome, Progress, Report,
-    call::Caller,
+    Case, E2eOptions, Report, TestOutcome, TestProgress,
+    call::CallRunner,
     helm,
-    load::Suite,
-    objects::{self, ObjectError},
-    operator::{Operator, OperatorError},
+    load::LoadedTest,
+    objects::{self, TestObjectError},
+    operator::{OperatorError, TestedOperators},
     process::ProgramEnvironment,
     session::Session,
 };
@@ -39,17 +39,17 @@ const INTERRUPTED: &str = "interrupted";
 
 /// A running document.
 pub(super) struct Run<'a> {
-    pub(super) suite: &'a Suite,
+    pub(super) suite: &'a LoadedTest,
     pub(super) session: &'a Session,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a E2eOptions,
     pub(super) place: ProgramEnvironment,
     pub(super) report: Report,
     pub(super) created: Created,
-    pub(super) operator: Option<Operator>,
+    pub(super) operator: Option<TestedOperators>,
 }
 
 /// Runs a document, and cleans up after it.
-pub(super) async fn run(suite: &Suite, session: &Session, options: &Options) -> Report {
+pub(super) async fn run(suite: &LoadedTest, session: &Session, options: &E2eOptions) -> Report {
     let document = &suite.loaded.document;
     let folder = suite
         .loaded
@@ -61,7 +61,7 @@ pub(super) async fn run(suite: &Suite, session: &Session, options: &Options) -> 
         file: suite.loaded.path.display().to_string(),
         ..Report::default()
     };
-    (options.progress)(Progress::Begun(&report));
+    (options.progress)(TestProgress::Begun(&report));
     let mut run = Run {
         suite,
         session,
@@ -86,8 +86,8 @@ impl<'a> Run<'a> {
         &self.suite.loaded.document.spec
     }
 
-    pub(super) fn caller(&self) -> Caller<'_> {
-        Caller {
+    pub(super) fn caller(&self) -> CallRunner<'_> {
+        CallRunner {
             file: &self.suite.loaded.path,
             place: &self.place,
         }
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn add(&mut self, case: Case) {
-        (self.options.progress)(Progress::Ended(&case));
+        (self.options.progress)(TestProgress::Ended(&case));
         self.report.cases.push(case);
     }
 
@@ -115,13 +115,14 @@ impl<'a> Run<'a> {
         result: Result<(), String>,
     ) -> bool {
         let is_done = result.is_ok();
-        let failed =
-            |why: String| Outcome::Failed(why.lines().map(|line| format!("+ {line}")).collect());
+        let failed = |why: String| {
+            TestOutcome::Failed(why.lines().map(|line| format!("+ {line}")).collect())
+        };
         self.add(Case {
             path: path.to_owned(),
             name: name.to_owned(),
             took: began.elapsed(),
-            outcome: result.map_or_else(failed, |()| Outcome::Passed),
+            outcome: result.map_or_else(failed, |()| TestOutcome::Passed),
             details: Vec::new(),
         });
         is_done
@@ -228,7 +229,7 @@ impl<'a> Run<'a> {
     async fn start(&mut self, katalog: PathBuf) -> Result<(), String> {
         let applied = &mut self.created.objects;
         let connection = &self.session.connection;
-        match Operator::start(connection, katalog, self.options, applied).await {
+        match TestedOperators::start(connection, katalog, self.options, applied).await {
             Ok(operator) => {
                 self.operator = Some(operator);
                 Ok(())
@@ -339,11 +340,11 @@ impl<'a> Run<'a> {
         let path = FieldPath::root().field("spec").field("onFailure");
         let details = self.print(block, &path).await;
         let last = self.report.cases.iter_mut().rev();
-        let mut failed = last.filter(|case| matches!(case.outcome, Outcome::Failed(_)));
+        let mut failed = last.filter(|case| matches!(case.outcome, TestOutcome::Failed(_)));
         if let Some(case) = failed.next() {
             case.details.extend(details);
             let case = case.clone();
-            (self.options.progress)(Progress::Note(&super::print::details_text(&case)));
+            (self.options.progress)(TestProgress::Note(&super::print::details_text(&case)));
         }
     }
 
@@ -393,6 +394,6 @@ pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
 }
 
 /// Returns the message of an expectation of objects if the cluster does not respond.
-pub(super) fn reported_objects(error: &ObjectError) -> String {
+pub(super) fn reported_objects(error: &TestObjectError) -> String {
     with_causes(error)
 }

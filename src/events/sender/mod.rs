@@ -18,7 +18,7 @@ use tokio::{
 use super::{
     CONTROLLER, Message, Problem, Severity, TimedEvent,
     name::{cut, event_name},
-    series::{AllSeries, SeriesText},
+    series::{AllEventSeries, SeriesText},
 };
 
 /// The deadline of a request.
@@ -43,7 +43,7 @@ pub(super) struct Sender {
     dropped: IntCounter,
     problem: Problem,
     instance: String,
-    series: AllSeries,
+    series: AllEventSeries,
     resting: BTreeMap<String, RefusedNamespace>,
     serial: u64,
 }
@@ -66,7 +66,7 @@ impl Sender {
                 128,
             )
             .to_owned(),
-            series: AllSeries::default(),
+            series: AllEventSeries::default(),
             resting: BTreeMap::new(),
             serial: 0,
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use orkestra_core::reconcile::calls::Answer;
+use orkestra_core::reconcile::calls::CallAnswer;
 use tokio::task::JoinSet;
 
 use super::{
@@ -73,7 +73,7 @@ async fn nonsense_is_not_an_answer() {
 }
 
 /// Makes as many calls to a hanging server as there are places, for these operators and namespaces.
-async fn hang(client: &Client, url: &str, callers: &[(&str, &str)]) -> JoinSet<Answer> {
+async fn hang(client: &Client, url: &str, callers: &[(&str, &str)]) -> JoinSet<CallAnswer> {
     let mut calls = JoinSet::new();
     for (operator, namespace) in callers {
         for _ in 0..100 {

@@ -17,7 +17,7 @@ use std::{
 
 use orkestra_core::{
     plan::{Piece, Retry},
-    reconcile::calls::{Answer, Request},
+    reconcile::calls::{CallAnswer, CallRequest},
 };
 
 use self::sink::Sink;
@@ -48,8 +48,8 @@ fn client_with_names(entries: &[&str], answers: Vec<Vec<&str>>) -> Client {
     Client::new(guard(entries), Variables::default(), resolver)
 }
 
-fn get(url: impl Into<Box<str>>) -> Request {
-    Request {
+fn get(url: impl Into<Box<str>>) -> CallRequest {
+    CallRequest {
         place: 0,
         name: "call".into(),
         method: "GET",
@@ -64,7 +64,7 @@ fn get(url: impl Into<Box<str>>) -> Request {
     }
 }
 
-fn trouble(answer: &Answer) -> &str {
+fn trouble(answer: &CallAnswer) -> &str {
     &answer.error.as_ref().unwrap().message
 }
 

@@ -5,8 +5,8 @@ mod overload;
 use super::{webhooks::client_config, *};
 use crate::meta::Namespaces;
 
-fn options(reach: Reach) -> Options {
-    Options {
+fn options(reach: Reach) -> GatewayOptions {
+    GatewayOptions {
         name: NAME.to_owned(),
         namespace: "system".to_owned(),
         secret: SECRET.to_owned(),
@@ -20,7 +20,7 @@ fn options(reach: Reach) -> Options {
     }
 }
 
-pub(super) fn service() -> Options {
+pub(super) fn service() -> GatewayOptions {
     options(Reach::Service {
         name: "orkestra".to_owned(),
     })
@@ -50,7 +50,7 @@ fn without_katalogs_only_our_own_kinds_are_reviewed_and_never_in_system_namespac
 
 #[test]
 fn a_url_of_the_process_wins_over_services_and_the_certificate_names_every_host() {
-    let reached = |options: &Options, endpoint| {
+    let reached = |options: &GatewayOptions, endpoint| {
         let config = client_config(options, Some("other"), endpoint, "/x", "PEM");
         (config["url"].clone(), config["service"]["name"].clone())
     };

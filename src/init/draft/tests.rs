@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     files::validate,
-    render::{Request, render},
+    render::{RenderRequest, render},
 };
 
 fn fixtures(folder: &str) -> Vec<PathBuf> {
@@ -117,7 +117,7 @@ async fn the_sample_of_converted_manifests_renders_the_manifests() {
         let folder = written(&draft).await;
         let root = folder.path();
         let katalog = fs::read_to_string(root.join(KATALOG)).unwrap();
-        let rendered = render(&Request {
+        let rendered = render(&RenderRequest {
             katalogs: vec![root.join(KATALOG)],
             resources: vec![root.join(SAMPLE)],
             status: None,

@@ -14,7 +14,7 @@ const OVERLAYS: [&str; 4] = ["default", "ha", "no-webhooks", "single-namespace"]
 /// The objects of values, without CRDs and without the inventory, by kind, namespace and name.
 fn objects(values: &str) -> BTreeMap<[String; 3], Value> {
     let Manifests { objects, .. } = rendered(values);
-    let is_part = |object: &&crate::install::Object| {
+    let is_part = |object: &&crate::install::ManifestObject| {
         !object.is_definition() && object.key.name.as_str() != INVENTORY
     };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

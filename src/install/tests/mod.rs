@@ -6,7 +6,7 @@ use orkestra_charts::{Capabilities, read_values};
 use orkestra_core::value::Node;
 use serde_json::Value;
 
-use super::{Inventory, MANAGER, Manifests, Object, Request, chart, render};
+use super::{Inventory, MANAGER, ManifestObject, Manifests, ManifestsRequest, chart, render};
 use crate::testing::assert_document;
 
 mod config;
@@ -14,8 +14,8 @@ mod reference;
 
 const CHART: &str = "charts/orkestra";
 
-fn request(values: &str) -> Request {
-    Request {
+fn request(values: &str) -> ManifestsRequest {
+    ManifestsRequest {
         namespace: "orkestra-system".to_owned(),
         values: vec![read_values(values).unwrap()],
         capabilities: Capabilities::default(),
@@ -26,13 +26,13 @@ fn rendered(values: &str) -> Manifests {
     render(&request(values)).unwrap()
 }
 
-fn find<'m>(manifests: &'m Manifests, kind: &str, name: &str) -> &'m Object {
-    let is = |object: &&Object| &*object.kind == kind && &*object.key.name == name;
+fn find<'m>(manifests: &'m Manifests, kind: &str, name: &str) -> &'m ManifestObject {
+    let is = |object: &&ManifestObject| &*object.kind == kind && &*object.key.name == name;
     let found = manifests.objects.iter().find(is);
     found.unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 
-fn json(object: &Object) -> Value {
+fn json(object: &ManifestObject) -> Value {
     object.body.to_json()
 }
 
@@ -127,7 +127,7 @@ fn values_that_the_chart_does_not_have_are_refused() {
         kube_version: "v1.29.4".to_owned(),
         ..Capabilities::default()
     };
-    let error = render(&Request {
+    let error = render(&ManifestsRequest {
         capabilities: old,
         ..request("")
     })
@@ -204,7 +204,7 @@ fn inventories_are_joined_and_compared_without_regard_to_versions() {
             ("kind", "Pond".into()),
             ("metadata", Node::object([("name", name.into())])),
         ]);
-        Object::read("pond.yaml", body).unwrap()
+        ManifestObject::read("pond.yaml", body).unwrap()
     };
     let before = Inventory::of(&[
         read("water.example/v1", "north"),
@@ -218,7 +218,7 @@ fn inventories_are_joined_and_compared_without_regard_to_versions() {
     assert_eq!(now.with(&before).objects().len(), 2);
     assert_eq!(Inventory::read(&now.object("marsh").body), Some(now));
     let nameless = Node::object([("apiVersion", "v1".into()), ("kind", "Pond".into())]);
-    assert!(Object::read("pond.yaml", nameless).is_err());
+    assert!(ManifestObject::read("pond.yaml", nameless).is_err());
 }
 
 /// The rules of the roles with that name, wherever they are.
@@ -380,5 +380,5 @@ fn definitions_can_be_unprotected_or_left_out() {
     .clone();
     assert_eq!(definition.annotation("helm.sh/resource-policy"), None);
     let without = rendered("crds: {install: false}");
-    assert!(!without.objects.iter().any(Object::is_definition));
+    assert!(!without.objects.iter().any(ManifestObject::is_definition));
 }

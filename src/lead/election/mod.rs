@@ -37,7 +37,7 @@ impl Default for Timing {
 
 /// The relevant fields of a Lease. Its times are not relevant: only the fact that it was written counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct LeaseRecord {
     /// Its resourceVersion, which changes with every write.
     pub version: String,
     /// `holderIdentity`; `None` if there is no holder.
@@ -62,7 +62,7 @@ pub enum ElectionStep {
 #[derive(Clone, Debug)]
 enum SeenLease {
     Absent,
-    Lease { record: Record, since: Moment },
+    Lease { record: LeaseRecord, since: Moment },
 }
 
 /// One candidate's view.
@@ -94,8 +94,8 @@ impl Election {
     }
 
     /// Records a state of the Lease that is newer than any before; `None` means that there is no Lease.
-    pub fn see(&mut self, record: Option<Record>, now: Moment) {
-        let ours = |record: &Record| record.holder.as_ref() == Some(&self.identity);
+    pub fn see(&mut self, record: Option<LeaseRecord>, now: Moment) {
+        let ours = |record: &LeaseRecord| record.holder.as_ref() == Some(&self.identity);
         if !record.as_ref().is_some_and(ours) {
             self.held_since = None;
         }
@@ -109,7 +109,7 @@ impl Election {
     }
 
     /// Records that an attempt started at `started` succeeded: the Lease is `record`, and held by this candidate.
-    pub fn won(&mut self, record: Record, started: Moment) {
+    pub fn won(&mut self, record: LeaseRecord, started: Moment) {
         self.held_since = Some(started);
         self.seen = Some(SeenLease::Lease {
             record,
@@ -187,7 +187,7 @@ impl Election {
         self.seen.is_some()
     }
 
-    fn duration(&self, record: &Record) -> Duration {
+    fn duration(&self, record: &LeaseRecord) -> Duration {
         record.duration.unwrap_or(self.timing.lease)
     }
 }

@@ -17,8 +17,8 @@ fn candidate(name: &str) -> Election {
     Election::new(name.into(), TIMING)
 }
 
-fn record(version: u32, holder: &str) -> Record {
-    Record {
+fn record(version: u32, holder: &str) -> LeaseRecord {
+    LeaseRecord {
         version: version.to_string(),
         holder: (!holder.is_empty()).then(|| holder.into()),
         duration: Some(TIMING.lease),
@@ -56,7 +56,7 @@ fn anothers_lease_runs_out_a_duration_after_it_was_seen_to_change() {
     );
     assert_eq!(me.next(after(start, 17.0)), ElectionStep::Acquire);
     // The lease's own duration counts, not ours.
-    let long = Record {
+    let long = LeaseRecord {
         duration: Some(Duration::from_mins(1)),
         ..record(3, "other")
     };
@@ -163,12 +163,12 @@ fn who_is_refused_again_and_again_rests() {
 #[derive(Default)]
 struct Server {
     version: u32,
-    record: Option<Record>,
+    record: Option<LeaseRecord>,
 }
 
 impl Server {
     /// Compare-and-swap.
-    fn write(&mut self, on: Option<&Record>, holder: &str) -> Option<Record> {
+    fn write(&mut self, on: Option<&LeaseRecord>, holder: &str) -> Option<LeaseRecord> {
         if self.record.as_ref() != on {
             return None;
         }
@@ -182,13 +182,13 @@ impl Server {
 struct Process {
     election: Election,
     /// The last state it has seen, for its next write.
-    known: Option<Record>,
+    known: Option<LeaseRecord>,
     /// When its attempt starts, reaches the server, and is answered or abandoned; and the state that it is based on.
-    attempt: Option<(Moment, Moment, Moment, Option<Record>)>,
+    attempt: Option<(Moment, Moment, Moment, Option<LeaseRecord>)>,
     /// Whether the attempt has reached the server.
     arrived: bool,
     /// The server's response; `None` if the attempt was refused, or the response is lost.
-    answer: Option<Record>,
+    answer: Option<LeaseRecord>,
     stopped_until: Moment,
 }
 

@@ -15,7 +15,7 @@ use orkestra_core::plan::OperatorPlan;
 pub(crate) use self::{
     book::{ClaimRequest, ClaimState, Holder, Standings},
     keeper::Keeper,
-    record::{Claim, Claimant, EXPIRY, Record, State, lease_of},
+    record::{Claim, Claimant, EXPIRY, LeaseContent, ObjectVersion, lease_of},
 };
 use crate::runtime::Role;
 

@@ -32,14 +32,14 @@ pub(crate) struct Claimant {
 
 /// The state of an object that a write refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct ObjectVersion {
     /// `metadata.uid`.
     pub(crate) uid: String,
     /// `metadata.resourceVersion`.
     pub(crate) version: String,
 }
 
-impl State {
+impl ObjectVersion {
     /// True if it is certainly older than another one of the same Lease.
     pub(crate) fn is_behind(&self, other: &Self) -> bool {
         Version::from(&*self.version).is_behind(&Version::from(&*other.version))
@@ -53,7 +53,7 @@ pub(crate) struct Claim {
     pub(crate) installation: String,
     /// The Katalog that claims it.
     pub(crate) claimant: Claimant,
-    pub(crate) state: State,
+    pub(crate) state: ObjectVersion,
 }
 
 /// A heartbeat of an installation.
@@ -62,19 +62,19 @@ pub(crate) struct Heartbeat {
     pub(crate) installation: String,
     /// When it was renewed, by the clock of the writer; none if the Lease does not say.
     pub(crate) renewed: Option<Timestamp>,
-    pub(crate) state: State,
+    pub(crate) state: ObjectVersion,
 }
 
 /// The content of a Lease in the namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum LeaseContent {
     Claim(Claim),
     Heartbeat(Heartbeat),
 }
 
-impl Record {
+impl LeaseContent {
     /// Returns the state of the Lease from which it was read.
-    pub(crate) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &ObjectVersion {
         match self {
             Self::Claim(claim) => &claim.state,
             Self::Heartbeat(heartbeat) => &heartbeat.state,
@@ -88,7 +88,7 @@ impl Record {
             let field = lease.data.get("spec")?.get(field)?.as_str()?;
             Some(field.to_owned())
         };
-        let state = State {
+        let state = ObjectVersion {
             uid: lease.metadata.uid.clone().unwrap_or_default(),
             version: lease.metadata.resource_version.clone().unwrap_or_default(),
         };
@@ -134,7 +134,7 @@ pub(crate) fn claim(
     name: &str,
     (installation, claimant): (&str, &Claimant),
     now: Timestamp,
-    over: Option<&State>,
+    over: Option<&ObjectVersion>,
 ) -> Value {
     let Claimant { katalog, uid } = claimant;
     let mut lease = lease(name, over);
@@ -147,7 +147,7 @@ pub(crate) fn claim(
 }
 
 /// Returns the wanted Lease of an installation; with `over`, the write requires that state.
-pub(crate) fn heartbeat(installation: &str, now: Timestamp, over: Option<&State>) -> Value {
+pub(crate) fn heartbeat(installation: &str, now: Timestamp, over: Option<&ObjectVersion>) -> Value {
     let mut lease = lease(&names::installation_lease(installation), over);
     lease["spec"] = json!({
         "holderIdentity": installation,
@@ -157,9 +157,9 @@ pub(crate) fn heartbeat(installation: &str, now: Timestamp, over: Option<&State>
     lease
 }
 
-fn lease(name: &str, over: Option<&State>) -> Value {
+fn lease(name: &str, over: Option<&ObjectVersion>) -> Value {
     let mut metadata = json!({ "name": name, "namespace": CLAIMS_NAMESPACE });
-    if let Some(State { uid, version }) = over {
+    if let Some(ObjectVersion { uid, version }) = over {
         metadata["uid"] = uid.as_str().into();
         metadata["resourceVersion"] = version.as_str().into();
     }
@@ -175,8 +175,8 @@ fn micros(time: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    fn read(lease: Value) -> Option<(String, Record)> {
-        Record::read(&serde_json::from_value(lease).unwrap())
+    fn read(lease: Value) -> Option<(String, LeaseContent)> {
+        LeaseContent::read(&serde_json::from_value(lease).unwrap())
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
         let written = claim(&name, ("east/orkestra", &claimant), now, None);
         let (read_name, record) = read(written).unwrap();
         assert_eq!(read_name, "kind-pond.water.example");
-        let Record::Claim(read_claim) = record else {
+        let LeaseContent::Claim(read_claim) = record else {
             panic!("{record:?}")
         };
         assert_eq!(
@@ -199,7 +199,7 @@ mod tests {
             ("east/orkestra", claimant)
         );
         let (_, record) = read(heartbeat("east/orkestra", now, None)).unwrap();
-        let Record::Heartbeat(read_heartbeat) = record else {
+        let LeaseContent::Heartbeat(read_heartbeat) = record else {
             panic!("{record:?}")
         };
         assert_eq!(
@@ -212,7 +212,7 @@ mod tests {
     fn what_cannot_be_read_is_the_claim_of_nobody() {
         let bare = |name: &str, spec: Value| json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": name }, "spec": spec });
         let (_, record) = read(bare("kind-pond.water.example", json!({}))).unwrap();
-        assert!(matches!(record, Record::Claim(claim) if claim.installation.is_empty()));
+        assert!(matches!(record, LeaseContent::Claim(claim) if claim.installation.is_empty()));
         assert_eq!(
             read(bare("installation-1", json!({ "holderIdentity": "x" }))),
             None
@@ -221,6 +221,8 @@ mod tests {
         let name = names::installation_lease("x");
         let spec = json!({ "holderIdentity": "x", "renewTime": "yesterday" });
         let (_, record) = read(bare(&name, spec)).unwrap();
-        assert!(matches!(record, Record::Heartbeat(heartbeat) if heartbeat.renewed.is_none()));
+        assert!(
+            matches!(record, LeaseContent::Heartbeat(heartbeat) if heartbeat.renewed.is_none())
+        );
     }
 }

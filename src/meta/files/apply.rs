@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::{
     FileError, Notice,
     charts::{ChartKey, RenderEnvironment},
-    load::{Entry, Loaded},
+    load::{EntryFiles, LoadedKatalog},
     manifest::{MANAGER, Manifest, apply_manifest, manifests, wait_for},
 };
 use crate::compose::Fetch;
@@ -27,11 +27,11 @@ impl Applied {
         &mut self,
         wire: &Wire,
         fetch: &dyn Fetch,
-        katalog: &Loaded,
+        katalog: &LoadedKatalog,
         random: &RenderEnvironment,
         notices: &mpsc::UnboundedSender<Notice>,
     ) -> Result<(), FileError> {
-        for Entry {
+        for EntryFiles {
             setup,
             charts,
             wait,

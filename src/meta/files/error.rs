@@ -7,7 +7,7 @@ use orkestra_core::{
     plan::{GroupKind, KatalogRef},
 };
 
-use crate::meta::calls::CallError;
+use crate::meta::calls::RequestError;
 
 /// Why files cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +61,7 @@ pub enum FileError {
     },
     /// The API server refused, or did not answer.
     #[error(transparent)]
-    Call(#[from] CallError),
+    Call(#[from] RequestError),
     /// A CRD was applied and is not served.
     #[error("{0} was applied, but the API server does not serve it after {seconds} s", seconds = .1.as_secs())]
     NotServed(String, Duration),

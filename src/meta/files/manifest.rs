@@ -19,7 +19,7 @@ use orkestra_core::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{super::calls::Resource, FileError};
+use super::{super::calls::ServedResource, FileError};
 use crate::files;
 
 /// The field manager of objects that a user's own files declare.
@@ -211,7 +211,7 @@ async fn wait_one(
         kind: kind.into(),
     };
     loop {
-        if let Some(resource) = Resource::pinned(wire, group, version, kind).await? {
+        if let Some(resource) = ServedResource::pinned(wire, group, version, kind).await? {
             let namespace = resource
                 .is_namespaced()
                 .then(|| namespace.unwrap_or_else(|| wire.default_namespace()));
@@ -230,11 +230,15 @@ async fn wait_one(
 }
 
 /// Resolves where a kind is served, and waits for it: its CRD may just have been applied.
-async fn wait_served(wire: &Wire, api_version: &str, kind: &str) -> Result<Resource, FileError> {
+async fn wait_served(
+    wire: &Wire,
+    api_version: &str,
+    kind: &str,
+) -> Result<ServedResource, FileError> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if let Some(served) = Resource::pinned(wire, group, version, kind).await? {
+        if let Some(served) = ServedResource::pinned(wire, group, version, kind).await? {
             return Ok(served);
         }
         if Instant::now() >= deadline {
@@ -250,7 +254,7 @@ async fn wait_served(wire: &Wire, api_version: &str, kind: &str) -> Result<Resou
 /// Waits until a CRD is established, its names are accepted and its versions are served.
 async fn wait_established(
     wire: &Wire,
-    resource: &Resource,
+    resource: &ServedResource,
     name: &str,
     manifest: &Value,
 ) -> Result<(), FileError> {

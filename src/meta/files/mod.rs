@@ -39,14 +39,14 @@ pub(crate) use self::manifest::{apply_manifest, manifests, wait_for};
 use self::{
     apply::Applied,
     charts::RenderEnvironment,
-    load::Loaded,
+    load::LoadedKatalog,
     release::{dropped, operated, release},
 };
 pub use self::{error::FileError, manifest::AppliedObject};
 use super::{
     claims::{ClaimState, Seniority},
     directory::{KatalogView, OperatorView, SourceView, any_changed},
-    katalog::{Shared, kinds_of},
+    katalog::{ControllerContext, kinds_of},
     known::{known, whole_schemas},
     ledger::WantedKatalog,
     release::group_kind,
@@ -56,7 +56,7 @@ use crate::compose::{Fetch, Paced};
 
 /// Katalog files to run.
 #[derive(Debug)]
-pub struct Files {
+pub struct KatalogFiles {
     /// The files, in the order of their claims.
     pub paths: Vec<PathBuf>,
     /// The interval at which they are checked.
@@ -109,26 +109,26 @@ pub async fn compile_files(
 
 /// The running state of the files.
 #[derive(Default)]
-struct State {
+struct FilesState {
     /// The hash of all contents at the last check.
     seen: Option<String>,
-    running: Vec<Loaded>,
+    running: Vec<LoadedKatalog>,
     applied: Applied,
     views: BTreeMap<KatalogRef, Vec<OperatorView>>,
     refused: Option<String>,
 }
 
-impl Files {
+impl KatalogFiles {
     /// Runs the files until `shutdown`.
     ///
     /// # Errors
     /// The files cannot run when they are first read.
     pub(crate) async fn follow(
         self,
-        shared: &Arc<Shared>,
+        shared: &Arc<ControllerContext>,
         shutdown: &CancellationToken,
     ) -> Result<(), FileError> {
-        let mut state = State::default();
+        let mut state = FilesState::default();
         // The files are checked each second, and servers at the intervals of their sources.
         let fetch = Paced::new(Arc::clone(&self.fetch));
         let mut releases = JoinSet::new();
@@ -165,8 +165,8 @@ impl Files {
     /// Reads the files and runs them if they changed.
     async fn reload(
         &self,
-        shared: &Arc<Shared>,
-        state: &mut State,
+        shared: &Arc<ControllerContext>,
+        state: &mut FilesState,
         releases: &mut JoinSet<()>,
         fetch: &dyn Fetch,
     ) -> Result<(), FileError> {
@@ -221,9 +221,9 @@ impl Files {
     /// Lets the supervisor run the loaded Katalogs, and releases kinds that are no longer declared.
     fn run(
         &self,
-        shared: &Arc<Shared>,
-        state: &mut State,
-        loaded: Vec<Loaded>,
+        shared: &Arc<ControllerContext>,
+        state: &mut FilesState,
+        loaded: Vec<LoadedKatalog>,
         releases: &mut JoinSet<()>,
     ) {
         let kinds: BTreeSet<_> = (loaded.iter())
@@ -266,7 +266,7 @@ impl Files {
     }
 
     /// Reports an error; the last good revision stays. A failure of the cluster alone is retried at the next check.
-    fn refuse(&self, state: &mut State, error: FileError) {
+    fn refuse(&self, state: &mut FilesState, error: FileError) {
         if !matches!(error, FileError::Invalid(_)) {
             state.seen = None;
         }
@@ -284,12 +284,12 @@ impl Files {
 
 /// Lets the supervisor forget Katalogs that are gone, and releases kinds that no Katalog declares any more.
 fn release_dropped(
-    shared: &Arc<Shared>,
-    (before, running): (&[Loaded], &[Loaded]),
+    shared: &Arc<ControllerContext>,
+    (before, running): (&[LoadedKatalog], &[LoadedKatalog]),
     kinds: &BTreeSet<GroupKind>,
     releases: &mut JoinSet<()>,
 ) {
-    let is_gone = |old: &&Loaded| running.iter().all(|new| new.reference != old.reference);
+    let is_gone = |old: &&LoadedKatalog| running.iter().all(|new| new.reference != old.reference);
     for old in before.iter().filter(is_gone) {
         let leftovers = kinds_of(&old.plan);
         let leftovers = leftovers.into_iter().filter(|kind| !kinds.contains(kind));
@@ -309,9 +309,9 @@ fn release_dropped(
     }
 }
 
-impl State {
+impl FilesState {
     /// Publishes the Katalogs for readers.
-    fn publish(&mut self, shared: &Shared) {
+    fn publish(&mut self, shared: &ControllerContext) {
         for katalog in &self.running {
             let views = self
                 .views

@@ -7,14 +7,14 @@ use orkestra_core::{
     plan::{GroupKind, KatalogRef, Plan},
 };
 
-use super::{load::Loaded, uid_of};
+use super::{load::LoadedKatalog, uid_of};
 use crate::meta::{
-    katalog::Shared, katalog::kinds_of, release::Progress, release::group_kind,
+    katalog::ControllerContext, katalog::kinds_of, release::ReleaseProgress, release::group_kind,
     release::release_kind, supervisor::HoldOutcome,
 };
 
 /// Returns the kinds of a Katalog in `running`.
-pub(super) fn dropped(running: &[Loaded], katalog: &KatalogRef) -> BTreeSet<GroupKind> {
+pub(super) fn dropped(running: &[LoadedKatalog], katalog: &KatalogRef) -> BTreeSet<GroupKind> {
     let old = running.iter().filter(|old| old.reference == *katalog);
     old.flat_map(|old| kinds_of(&old.plan)).collect()
 }
@@ -28,13 +28,17 @@ pub(super) fn operated(plan: &Plan) -> Vec<OperatedKind> {
 }
 
 /// Releases a kind once its operator has stopped, unless it is wanted again.
-pub(super) async fn release(shared: Arc<Shared>, katalog: KatalogRef, kind: OperatedKind) {
+pub(super) async fn release(
+    shared: Arc<ControllerContext>,
+    katalog: KatalogRef,
+    kind: OperatedKind,
+) {
     let left = group_kind(&kind);
     release_left(&shared, &uid_of(&katalog), &kind).await;
     shared.supervisor.released(&katalog, &left);
 }
 
-pub(super) async fn release_left(shared: &Shared, uid: &str, kind: &OperatedKind) {
+pub(super) async fn release_left(shared: &ControllerContext, uid: &str, kind: &OperatedKind) {
     let held = group_kind(kind);
     let mut snapshot = shared.supervisor.snapshot();
     loop {
@@ -47,7 +51,7 @@ pub(super) async fn release_left(shared: &Shared, uid: &str, kind: &OperatedKind
             }
             HoldOutcome::Held(_held) => {
                 let wire = &shared.context.wire;
-                match release_kind(wire, kind, &Progress::default()).await {
+                match release_kind(wire, kind, &ReleaseProgress::default()).await {
                     Ok(released) => {
                         tracing::info!(
                             kind = kind.kind,

@@ -13,8 +13,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    super::{calls::CallError, directory::OperatorView, ledger::WantedKatalog, status::Verdict},
-    Existence, InForce, Katalog, Lead, Running,
+    super::{calls::RequestError, directory::OperatorView, ledger::WantedKatalog, status::Verdict},
+    Existence, InForce, KatalogController, Lead, Running,
     judge::{RunnableRevision, kinds_of},
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 /// The delay before leadership is checked after a refused write.
 const LOST: Duration = Duration::from_millis(500);
 
-impl Katalog {
+impl KatalogController {
     /// Moves the cluster one step towards the object's spec; returns when to retry if something failed.
     pub(super) async fn act(&mut self) -> Option<Instant> {
         if self.lead == Lead::TakingOver {
@@ -73,7 +73,7 @@ impl Katalog {
     }
 
     /// Runs the newest good revision of a Katalog that is not being deleted.
-    async fn follow(&mut self) -> Result<(), CallError> {
+    async fn follow(&mut self) -> Result<(), RequestError> {
         self.judge_by_schemas().await;
         if self.lead == Lead::TakingOver && self.in_force != InForce::Starting {
             self.take_over();
@@ -105,7 +105,7 @@ impl Katalog {
     }
 
     /// Prepares what the leading process runs, and writes nothing.
-    async fn stand_by(&mut self) -> Result<(), CallError> {
+    async fn stand_by(&mut self) -> Result<(), RequestError> {
         if self.is_deleting() {
             self.note_deletion();
         } else {
@@ -166,7 +166,7 @@ impl Katalog {
 
     /// Resumes the revision in force, if the newest one was still waiting when the last process ended: it runs until the
     /// newest one can.
-    async fn resume(&mut self) -> Result<InForce, CallError> {
+    async fn resume(&mut self) -> Result<InForce, RequestError> {
         let status = &self.object.status;
         let (Some(revision), Some(_)) = (&status.revision, &status.wanted_revision) else {
             return Ok(InForce::Handled);
@@ -215,7 +215,7 @@ impl Katalog {
         &mut self,
         judged: RunnableRevision,
         revision: String,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), RequestError> {
         self.record_earlier().await?;
         for operator in &judged.plan.operators {
             let kind = operator.resource.group_kind();
@@ -283,7 +283,7 @@ impl Katalog {
 
     /// Records in the status which kinds are operated from now on, before the first custom resource is written: so a process
     /// that finds the Katalog changed or deleted knows what to release.
-    async fn record_operated(&mut self) -> Result<(), CallError> {
+    async fn record_operated(&mut self) -> Result<(), RequestError> {
         let ready = self.ready_to_operate();
         for kind in &ready {
             let known = self.operated.entry(group_kind(kind));
@@ -372,7 +372,7 @@ impl Katalog {
     }
 
     /// Releases everything that the Katalog operated, then removes its finalizer; returns when to continue, if that is due.
-    async fn tear_down(&mut self) -> Result<Option<Instant>, CallError> {
+    async fn tear_down(&mut self) -> Result<Option<Instant>, RequestError> {
         self.note_deletion();
         self.waits = None;
         (self.candidate, self.running) = (None, None);
@@ -396,7 +396,7 @@ impl Katalog {
         Ok(again)
     }
 
-    pub(super) async fn put_finalizer(&mut self) -> Result<(), CallError> {
+    pub(super) async fn put_finalizer(&mut self) -> Result<(), RequestError> {
         let mut finalizers = self.object.metadata.finalizers.clone().unwrap_or_default();
         if finalizers.iter().any(|name| name == names::FINALIZER) {
             return Ok(());
@@ -405,7 +405,7 @@ impl Katalog {
         self.write_finalizers(finalizers).await
     }
 
-    async fn take_finalizer(&mut self) -> Result<(), CallError> {
+    async fn take_finalizer(&mut self) -> Result<(), RequestError> {
         let mut finalizers = self.object.metadata.finalizers.clone().unwrap_or_default();
         let before = finalizers.len();
         finalizers.retain(|name| name != names::FINALIZER);
@@ -421,7 +421,7 @@ impl Katalog {
         }
     }
 
-    async fn write_finalizers(&mut self, finalizers: Vec<String>) -> Result<(), CallError> {
+    async fn write_finalizers(&mut self, finalizers: Vec<String>) -> Result<(), RequestError> {
         let metadata = &self.object.metadata;
         let patch = json!({ "metadata": {
             "uid": metadata.uid, "resourceVersion": metadata.resource_version, "finalizers": finalizers,

@@ -16,8 +16,8 @@ use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
 use super::{
-    super::{calls::CallError, release},
-    Existence, Katalog,
+    super::{calls::RequestError, release},
+    Existence, KatalogController,
 };
 
 /// The delay before the next check whether the last one is gone.
@@ -26,7 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The maximum length of the text about the first remaining custom resource: it contains user input.
 const FIRST_BYTES: usize = 1024;
 
-impl Katalog {
+impl KatalogController {
     /// True if the Katalog can be torn down: it is being deleted, and the custom resources to delete with it are gone.
     pub(super) fn is_leaving(&self) -> bool {
         let deletes = self.object.document.deletes && !self.object.let_go;
@@ -37,7 +37,7 @@ impl Katalog {
     /// can run, no operator deletes their children: they are deleted and released.
     ///
     /// It covers the kinds that this Katalog has operated and still has the claims of, whatever it declares.
-    pub(super) async fn clear(&mut self) -> Result<Option<Instant>, CallError> {
+    pub(super) async fn clear(&mut self) -> Result<Option<Instant>, RequestError> {
         self.weigh_leftovers().await?;
         if !self.operated.is_empty() && self.running.is_none() && !self.looked {
             self.load_last_good().await?;
@@ -71,7 +71,7 @@ impl Katalog {
     async fn delete_all(
         &self,
         kind: &OperatedKind,
-    ) -> Result<Option<RemainingResources>, CallError> {
+    ) -> Result<Option<RemainingResources>, RequestError> {
         let wire = &self.shared.context.wire;
         let places = DeclaredKinds::recorded(kind).places;
         let Some((known, listed)) = release::list(wire, kind, &places).await? else {

@@ -12,16 +12,16 @@ use serde_json::{Map, Value};
 
 use super::{
     super::{
-        calls::CallError, sources::SourceReport, sources::Sources, sources::approval::Unapproved,
-        sources::approval::added, sources::report, status::Verdict,
+        calls::RequestError, sources::KomposerSources, sources::SourceReport,
+        sources::approval::Unapproved, sources::approval::added, sources::report, status::Verdict,
     },
-    Katalog,
+    KatalogController,
     judge::RunnableRevision,
     used_motifs::Locks,
 };
 use crate::meta::status::Refusal;
 
-impl Katalog {
+impl KatalogController {
     /// True if it is composed from sources.
     pub(super) fn is_composed(&self) -> bool {
         self.reference.kind == Declaring::Komposer || !self.requests.is_empty()
@@ -35,7 +35,7 @@ impl Katalog {
         }
         let sources = self
             .sources
-            .get_or_insert_with(|| Sources::start(&self.shared.sources, &self.reference));
+            .get_or_insert_with(|| KomposerSources::start(&self.shared.sources, &self.reference));
         let requested = self.object.requested.as_ref();
         let requested = requested.map(|requested| requested.latest().to_owned());
         sources.want(self.requests.clone(), requested);
@@ -157,7 +157,7 @@ impl Katalog {
     }
 
     /// Runs the last stored composition after a restart, before any source is fetched.
-    pub(super) async fn load_composed(&mut self) -> Result<(), CallError> {
+    pub(super) async fn load_composed(&mut self) -> Result<(), RequestError> {
         if !self.is_composed() || self.running.is_some() || self.looked {
             return Ok(());
         }
@@ -197,14 +197,14 @@ impl Katalog {
         let known = self
             .sources
             .as_ref()
-            .map(Sources::known)
+            .map(KomposerSources::known)
             .unwrap_or_default();
         report(&self.requests, running, &known, &self.unapproved)
     }
 }
 
 /// Returns when more is known about the sources.
-pub(super) async fn changed(sources: Option<&mut Sources>) {
+pub(super) async fn changed(sources: Option<&mut KomposerSources>) {
     match sources {
         Some(sources) => sources.changed().await,
         None => std::future::pending().await,

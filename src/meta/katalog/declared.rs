@@ -10,12 +10,12 @@ use orkestra_core::{
 };
 
 use super::{
-    super::{calls::CallError, release::operated},
-    Katalog,
+    super::{calls::RequestError, release::operated},
+    KatalogController,
 };
 use crate::meta::release::group_kind;
 
-impl Katalog {
+impl KatalogController {
     /// Returns the record of an operated kind, including the declarations of earlier revisions.
     pub(super) fn record_of(&self, operator: &OperatorPlan) -> OperatedKind {
         let mut kind = operated(operator);
@@ -46,7 +46,7 @@ impl Katalog {
 
     /// Records the declarations of stored revisions, if an earlier release of Orkestra operated a kind without recording
     /// them.
-    pub(super) async fn record_earlier(&mut self) -> Result<(), CallError> {
+    pub(super) async fn record_earlier(&mut self) -> Result<(), RequestError> {
         let is_recorded = |kind: &OperatedKind| kind.children.is_some();
         if self.operated.values().all(is_recorded) {
             return Ok(());

@@ -23,7 +23,7 @@ use orkestra_core::{
 use serde_json::Value;
 
 use super::{
-    super::revisions::Content,
+    super::revisions::RevisionContent,
     used_motifs::{Composed, RequestedMotifs, UsedMotifs, stored},
 };
 use crate::meta::status::Refusal;
@@ -96,7 +96,7 @@ pub(crate) fn permitted(
 fn document_hash(document: &Value, motifs: &RequestedMotifs, artifacts: &Artifacts) -> String {
     let digests = artifacts.iter();
     let digests = digests.map(|(id, artifact)| (id.clone(), artifact.digest.as_str().into()));
-    let content = Content {
+    let content = RevisionContent {
         document: document.clone(),
         motifs: stored(motifs),
         sources: digests.collect(),

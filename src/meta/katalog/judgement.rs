@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::{
     super::status::Verdict,
-    Katalog, Running, VerdictSubject,
+    KatalogController, Running, VerdictSubject,
     judge::{RunnableRevision, judge, permitted},
     used_motifs::{Composed, RequestedMotifs, UsedMotifs, take},
 };
 use crate::meta::{known::kinds_named, known::known, known::schemas, known::whole_schemas};
 
-impl Katalog {
+impl KatalogController {
     /// Judges the object by the CRD records, so that it can claim its kinds at once.
     pub(super) fn judge(&mut self) {
         if !self.is_deleting() {

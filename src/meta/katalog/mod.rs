@@ -32,7 +32,7 @@ use std::{
 use kube::api::DynamicObject;
 use orkestra_core::{
     api::OperatedKind,
-    compose::{Artifacts, Request, SourceRecord},
+    compose::{Artifacts, SourceRecord, SourceRequest},
     plan::{GroupKind, KatalogRef, Plan},
     reconcile::crd::CrdRecord,
 };
@@ -45,15 +45,15 @@ use tokio::{
 
 use self::used_motifs::RequestedMotifs;
 use super::{
-    calls::{CallError, Resource},
+    calls::{RequestError, ServedResource},
     claims::Seniority,
     directory::{OperatorView, Publisher, any_changed},
     ledger::WantedKatalog,
     motifs::Motifs,
     object::{Document, KatalogObject},
-    release::{Progress, ReleaseError, Released, group_kind},
+    release::{ReleaseError, ReleaseProgress, Released, group_kind},
     revisions::Revisions,
-    sources::{SourceContext, Sources, approval::Unapproved},
+    sources::{KomposerSources, SourceContext, approval::Unapproved},
     status::Verdict,
     supervisor::{Snapshot, Supervisor},
 };
@@ -71,7 +71,7 @@ const RETRY: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_
 
 /// The shared state of the Katalogs of one process.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ControllerContext {
     /// Client, clock, entropy.
     pub(crate) context: Arc<Context>,
     /// Runs the operators.
@@ -91,11 +91,11 @@ pub(crate) type Latest = Option<Arc<KatalogObject>>;
 
 /// One Katalog.
 #[derive(Debug)]
-pub(crate) struct Katalog {
-    shared: Arc<Shared>,
+pub(crate) struct KatalogController {
+    shared: Arc<ControllerContext>,
     reference: KatalogRef,
     uid: String,
-    resource: Resource,
+    resource: ServedResource,
     revisions: Revisions,
     /// The newest known state, from the watch or from an answer to our write.
     object: Arc<KatalogObject>,
@@ -110,9 +110,9 @@ pub(crate) struct Katalog {
     /// The subject of the verdict; none before it was judged by the full schemas.
     judged: Option<VerdictSubject>,
     /// The sources that it is composed from.
-    requests: Vec<Request>,
+    requests: Vec<SourceRequest>,
     /// Follows them; none while another process leads.
-    sources: Option<Sources>,
+    sources: Option<KomposerSources>,
     /// Revisions of sources that need additional permissions.
     unapproved: Vec<Unapproved>,
     /// The generation of the verdict.
@@ -141,7 +141,7 @@ pub(crate) struct Katalog {
     abandons_at: Option<Instant>,
     views: Vec<OperatorView>,
     failures: u32,
-    report: report::Progress,
+    report: report::ReportProgress,
     /// The subjects of published Events: degraded operators, and a refusal.
     degraded: BTreeSet<String>,
     refused: Option<(Option<i64>, String)>,
@@ -231,19 +231,19 @@ struct Release {
     failures: u32,
     problem: Option<String>,
     retry_at: Option<Instant>,
-    progress: Progress,
+    progress: ReleaseProgress,
 }
 
-impl Katalog {
+impl KatalogController {
     /// Judges the object and registers its claims; nothing runs and nothing is written yet.
-    pub(crate) fn new(shared: &Arc<Shared>, object: &Arc<KatalogObject>) -> Self {
+    pub(crate) fn new(shared: &Arc<ControllerContext>, object: &Arc<KatalogObject>) -> Self {
         let reference = object.reference();
         let uid = object.metadata.uid.clone().unwrap_or_default();
         let wire = &shared.context.wire;
         let operated = object.status.operated.iter();
         let operated = operated.map(|kind| (group_kind(kind), kind.clone()));
         let mut katalog = Self {
-            resource: Resource::declaring(wire, reference.kind),
+            resource: ServedResource::declaring(wire, reference.kind),
             revisions: Revisions::new(wire, &reference, &uid),
             shared: Arc::clone(shared),
             reference,
@@ -274,7 +274,7 @@ impl Katalog {
             abandons_at: None,
             views: Vec::new(),
             failures: 0,
-            report: report::Progress::default(),
+            report: report::ReportProgress::default(),
             degraded: BTreeSet::new(),
             refused: None,
         };
@@ -381,7 +381,7 @@ impl Katalog {
     }
 
     /// Reads the object again, after another client changed it first.
-    async fn look_again(&mut self) -> Result<(), CallError> {
+    async fn look_again(&mut self) -> Result<(), RequestError> {
         match self
             .resource
             .get(Some(&self.reference.namespace), &self.reference.name)
@@ -428,7 +428,7 @@ impl Katalog {
         self.in_force = InForce::Unknown;
         self.sources = None;
         self.failures = 0;
-        self.report = report::Progress::default();
+        self.report = report::ReportProgress::default();
         self.releasing.retain(|_, release| release.under_way);
     }
 

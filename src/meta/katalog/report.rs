@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 use super::{
     super::{
-        calls::CallError,
+        calls::RequestError,
         directory::{KatalogView, OperatorView, SourceView},
         sources::SourceReport,
         status::{self, Operating, Releasing, StatusInputs, Urgency, Verdict},
     },
-    Katalog,
+    KatalogController,
 };
 use crate::events::{Event, ObjectReference, Severity};
 
@@ -33,7 +33,7 @@ const ROLLOUT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The progress of reporting.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct ReportProgress {
     /// Since when the written status is outdated in more than counts.
     wrong_since: Option<Instant>,
     written_at: Option<Instant>,
@@ -41,14 +41,14 @@ pub(super) struct Progress {
     retry_at: Option<Instant>,
 }
 
-impl Progress {
+impl ReportProgress {
     /// Resets the backoff of earlier failures.
     pub(super) fn forgive(&mut self) {
         (self.failures, self.retry_at) = (0, None);
     }
 }
 
-impl Katalog {
+impl KatalogController {
     /// Publishes the view and writes the status if it is due; returns when it is due next.
     pub(super) async fn report(&mut self) -> Option<Instant> {
         if self.is_gone() {
@@ -114,7 +114,7 @@ impl Katalog {
     async fn write_status(
         &mut self,
         wanted: &orkestra_core::api::KatalogStatus,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), RequestError> {
         let patch = status::patch(wanted, self.object.metadata.resource_version.as_deref());
         let written = self
             .resource
@@ -127,9 +127,9 @@ impl Katalog {
         match written {
             Ok(answer) => {
                 self.see_answer(answer);
-                self.report = Progress {
+                self.report = ReportProgress {
                     written_at: Some(Instant::now()),
-                    ..Progress::default()
+                    ..ReportProgress::default()
                 };
                 Ok(())
             }
@@ -143,7 +143,7 @@ impl Katalog {
     }
 
     /// Writes the status now if it lacks any operated kind.
-    pub(super) async fn write_operated(&mut self) -> Result<(), CallError> {
+    pub(super) async fn write_operated(&mut self) -> Result<(), RequestError> {
         let written = &self.object.status.operated;
         if self.operated.values().all(|kind| written.contains(kind)) {
             return Ok(());

@@ -7,22 +7,22 @@ use serde_json::Value;
 
 use super::{
     super::{
-        calls::CallError, revisions::Content, revisions::Revision, revisions::StoreError,
-        revisions::TooLarge, status::Verdict,
+        calls::RequestError, revisions::Revision, revisions::RevisionContent,
+        revisions::StoreError, revisions::TooLarge, status::Verdict,
     },
-    Katalog, composed,
+    KatalogController, composed,
     judge::{RunnableRevision, judge, permitted},
     used_motifs::{Composed, UsedMotifs, stored, take},
 };
 use crate::meta::{known::kinds_named, known::schemas};
 
-impl Katalog {
+impl KatalogController {
     /// Stores the candidate and runs it.
-    pub(super) async fn accept(&mut self) -> Result<(), CallError> {
+    pub(super) async fn accept(&mut self) -> Result<(), RequestError> {
         self.put_finalizer().await?;
         let motifs = self.judged.as_ref().map(|basis| stored(&basis.motifs));
         let artifacts = self.candidate.as_ref().map(|judged| &judged.artifacts);
-        let content = Content {
+        let content = RevisionContent {
             document: self.document.tree(),
             motifs: motifs.unwrap_or_default(),
             sources: composed::stored(artifacts),
@@ -58,7 +58,7 @@ impl Katalog {
     }
 
     /// Runs the newest stored revision that compiles, after a restart that finds the newest revision refused.
-    pub(super) async fn load_last_good(&mut self) -> Result<(), CallError> {
+    pub(super) async fn load_last_good(&mut self) -> Result<(), RequestError> {
         if let Some((judged, name)) = self.last_good().await? {
             self.put_finalizer().await?;
             self.start(judged, name).await?;
@@ -69,7 +69,9 @@ impl Katalog {
     }
 
     /// Returns the newest stored revision that compiles, and its name.
-    pub(super) async fn last_good(&self) -> Result<Option<(RunnableRevision, String)>, CallError> {
+    pub(super) async fn last_good(
+        &self,
+    ) -> Result<Option<(RunnableRevision, String)>, RequestError> {
         let stored = self.revisions.list().await?;
         Ok(stored.into_iter().rev().find_map(|revision| {
             let judged = self.judge_stored(&revision)?;
@@ -98,7 +100,7 @@ pub(crate) fn kinds_stored(revision: &Revision) -> BTreeSet<GroupKind> {
 
 /// Returns the document of a stored revision, what it uses from elsewhere, and the kinds that both name.
 fn unpack(revision: &Revision) -> Option<(Value, UsedMotifs, BTreeSet<GroupKind>)> {
-    let Content {
+    let RevisionContent {
         document,
         motifs,
         sources,

@@ -9,8 +9,8 @@ use std::{
 use orkestra_core::{
     api::{KatalogSpec, KomposerSpec, LockMode, names},
     compose::{
-        Artifacts, Base, Composition, Lock, Merged, Request, Resolved, SourceRecord, is_pinned,
-        merge,
+        Artifacts, Base, Composition, Lock, Merged, ResolvedComposition, SourceRecord,
+        SourceRequest, is_pinned, merge,
     },
     diagnostics::Diagnostics,
     document::{DocumentKind, Source, read_komposer, read_what_can_be},
@@ -36,7 +36,7 @@ pub(crate) struct UsedMotifs {
 #[derive(Debug)]
 pub(crate) struct Composed {
     /// All sources that it needs, as far as known.
-    pub(crate) requests: Vec<Request>,
+    pub(crate) requests: Vec<SourceRequest>,
     /// The artifacts that it is merged from.
     pub(crate) used: Artifacts,
     pub(crate) merged: Result<Merged, Diagnostics>,
@@ -55,7 +55,7 @@ pub(crate) struct Locks {
 
 impl Composed {
     /// Returns the merged composition, if all of its sources are known and it is valid.
-    pub(crate) fn resolved(&self) -> Option<&Resolved> {
+    pub(crate) fn resolved(&self) -> Option<&ResolvedComposition> {
         match &self.merged {
             Ok(Merged::Done(resolved, _)) => Some(resolved),
             _ => None,
@@ -112,8 +112,8 @@ fn compose(composition: &Composition, known: &Artifacts, locks: Locks) -> Compos
             }
         }
         let known = &composed.requests;
-        let is_new = |request: &&Request| known.iter().all(|known| known.id != request.id);
-        let new: Vec<Request> = requests.iter().filter(is_new).cloned().collect();
+        let is_new = |request: &&SourceRequest| known.iter().all(|known| known.id != request.id);
+        let new: Vec<SourceRequest> = requests.iter().filter(is_new).cloned().collect();
         composed.requests.extend(new);
         if composed.used.len() == before {
             return composed;
@@ -193,7 +193,7 @@ impl UsedMotifs {
             compose(&composition, known, Locks::default())
         };
         let composed = self.composed.insert(composed);
-        composed.resolved().map(Resolved::spec).cloned()
+        composed.resolved().map(ResolvedComposition::spec).cloned()
     }
 
     fn one(&mut self, reference: Reference, motif: &dyn Fn(&str) -> Result<Arc<Value>, String>) {

@@ -16,10 +16,10 @@ use std::{
     sync::Arc,
 };
 
-use orkestra_core::plan::{self, Change, GroupKind, KatalogRef, OperatorPlan, Plan, Revised};
+use orkestra_core::plan::{self, GroupKind, KatalogRef, OperatorPlan, Plan, PlanChange, Revised};
 
 use super::claims::{self, ClaimState, Claimant, Holder, Seniority, Standings};
-use crate::runtime::{Problem, Role};
+use crate::runtime::{OperatorProblem, Role};
 
 /// A Katalog, and one of its entries.
 pub(crate) type SlotKey = (KatalogRef, String);
@@ -92,7 +92,7 @@ pub(crate) enum Decision {
     /// Another installation holds its kind.
     Foreign(Holder),
     /// Its kind cannot be claimed.
-    Unclaimed(Problem),
+    Unclaimed(OperatorProblem),
     /// Its Katalog is suspended, and never operated the kind.
     Suspended,
 }
@@ -462,8 +462,8 @@ fn keep_unchanged(old: &Arc<Plan>, new: &Arc<Plan>) -> Arc<Plan> {
     let touched: BTreeSet<&str> = changes
         .iter()
         .map(|change| match change {
-            Change::Stop(name) | Change::Reconfigure { name, .. } => name.as_str(),
-            Change::Start(plan) => plan.name.as_str(),
+            PlanChange::Stop(name) | PlanChange::Reconfigure { name, .. } => name.as_str(),
+            PlanChange::Start(plan) => plan.name.as_str(),
         })
         .collect();
     if touched.is_empty() {

@@ -11,11 +11,11 @@ use orkestra_core::{
 use serde_json::json;
 
 use super::{
-    calls::{CallError, Resource},
-    claims::{Claim, EXPIRY, Record, State, lease_of},
+    calls::{RequestError, ServedResource},
+    claims::{Claim, EXPIRY, LeaseContent, ObjectVersion, lease_of},
     katalog::kinds_stored,
     object::KatalogObject,
-    release::{Progress, ReleaseError, Released, group_kind, release_kind},
+    release::{ReleaseError, ReleaseProgress, Released, group_kind, release_kind},
     revisions::Revisions,
 };
 
@@ -24,7 +24,7 @@ const FORCED: Duration = Duration::from_mins(1);
 
 /// The result for one kind of a Katalog.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum ReleaseOutcome {
     /// It was released.
     Released(Released),
     /// The named other Katalog or Komposer has the kind.
@@ -52,20 +52,20 @@ pub enum LetGoError {
     },
     /// The API server refused, or did not answer.
     #[error(transparent)]
-    Call(#[from] CallError),
+    Call(#[from] RequestError),
 }
 
 /// Releases the kinds that a Katalog under deletion operated, one by one, and then the Katalog: without `force` only if no kind
 /// failed. With `force` a kind that is not released within a minute fails.
 ///
 /// # Errors
-/// [`LetGoError`]; a kind that could not be released is reported in its [`Outcome`].
+/// [`LetGoError`]; a kind that could not be released is reported in its [`ReleaseOutcome`].
 pub async fn release_katalog(
     wire: &Wire,
     katalog: &KatalogRef,
     force: bool,
-) -> Result<Vec<(GroupKind, Outcome)>, LetGoError> {
-    let katalogs = Resource::declaring(wire, katalog.kind);
+) -> Result<Vec<(GroupKind, ReleaseOutcome)>, LetGoError> {
+    let katalogs = ServedResource::declaring(wire, katalog.kind);
     let namespace = Some(katalog.namespace.as_str());
     let found = katalogs.get(namespace, &katalog.name).await?;
     let object = found.ok_or_else(|| LetGoError::NotFound(katalog.clone()))?;
@@ -77,7 +77,7 @@ pub async fn release_katalog(
     let uid = object.metadata.uid.clone().unwrap_or_default();
     let mut release = ManualRelease {
         wire,
-        leases: Resource::leases(wire),
+        leases: ServedResource::leases(wire),
         revisions: Revisions::new(wire, katalog, &uid),
         uid,
         limit: force.then_some(FORCED),
@@ -87,16 +87,20 @@ pub async fn release_katalog(
     let mut outcomes = Vec::new();
     for kind in &object.status.operated {
         let outcome = release.release(kind).await;
-        outcomes.push((group_kind(kind), outcome.unwrap_or_else(Outcome::Failed)));
+        outcomes.push((
+            group_kind(kind),
+            outcome.unwrap_or_else(ReleaseOutcome::Failed),
+        ));
     }
-    let is_failed = |(_, outcome): &(_, Outcome)| matches!(outcome, Outcome::Failed(_));
+    let is_failed =
+        |(_, outcome): &(_, ReleaseOutcome)| matches!(outcome, ReleaseOutcome::Failed(_));
     if force || !outcomes.iter().any(is_failed) {
         take_finalizer(&katalogs, &object, katalog).await?;
         for (kind, error) in release.drop_claims().await {
             if !force {
                 return Err(error.into());
             }
-            outcomes.push((kind, Outcome::Failed(error.into())));
+            outcomes.push((kind, ReleaseOutcome::Failed(error.into())));
         }
     }
     Ok(outcomes)
@@ -105,7 +109,7 @@ pub async fn release_katalog(
 /// The release of the kinds of one Katalog.
 struct ManualRelease<'a> {
     wire: &'a Wire,
-    leases: Resource,
+    leases: ServedResource,
     revisions: Revisions,
     /// The uid of the Katalog.
     uid: String,
@@ -114,22 +118,22 @@ struct ManualRelease<'a> {
     /// The kinds that stored revisions of the Katalog name; none before they were read.
     declared: Option<BTreeSet<GroupKind>>,
     /// The claims of the Katalog.
-    own: Vec<(GroupKind, State)>,
+    own: Vec<(GroupKind, ObjectVersion)>,
 }
 
 impl ManualRelease<'_> {
     /// Releases a kind, if there is proof beside the status, which other clients may write, that the Katalog operated it.
-    async fn release(&mut self, kind: &OperatedKind) -> Result<Outcome, ReleaseError> {
+    async fn release(&mut self, kind: &OperatedKind) -> Result<ReleaseOutcome, ReleaseError> {
         let of = group_kind(kind);
         match claim_of(&self.leases, &lease_of(&of)).await? {
             Some(claim) if claim.claimant.uid != self.uid => {
-                return Ok(Outcome::Claimed(claim.claimant.katalog.titled()));
+                return Ok(ReleaseOutcome::Claimed(claim.claimant.katalog.titled()));
             }
             Some(claim) => self.own.push((of, claim.state)),
             None if self.declares(&of).await? => {}
-            None => return Ok(Outcome::Unproven),
+            None => return Ok(ReleaseOutcome::Unproven),
         }
-        let progress = Progress::default();
+        let progress = ReleaseProgress::default();
         let releasing = release_kind(self.wire, kind, &progress);
         let released = match self.limit {
             None => releasing.await?,
@@ -137,10 +141,10 @@ impl ManualRelease<'_> {
                 .await
                 .map_err(|_| ReleaseError::Late(limit))??,
         };
-        Ok(Outcome::Released(released))
+        Ok(ReleaseOutcome::Released(released))
     }
 
-    async fn declares(&mut self, kind: &GroupKind) -> Result<bool, CallError> {
+    async fn declares(&mut self, kind: &GroupKind) -> Result<bool, RequestError> {
         if self.declared.is_none() {
             let revisions = self.revisions.list().await?;
             self.declared = Some(revisions.iter().flat_map(kinds_stored).collect());
@@ -149,7 +153,7 @@ impl ManualRelease<'_> {
     }
 
     /// Deletes the claims of the Katalog; returns those that could not be deleted.
-    async fn drop_claims(self) -> Vec<(GroupKind, CallError)> {
+    async fn drop_claims(self) -> Vec<(GroupKind, RequestError)> {
         let mut left = Vec::new();
         for (kind, state) in self.own {
             let lease = lease_of(&kind);
@@ -177,8 +181,8 @@ pub async fn claimed_elsewhere(
     kind: &GroupKind,
     installation: &str,
     now: Timestamp,
-) -> Result<Option<String>, CallError> {
-    let leases = Resource::leases(wire);
+) -> Result<Option<String>, RequestError> {
+    let leases = ServedResource::leases(wire);
     let Some(claim) = claim_of(&leases, &lease_of(kind)).await? else {
         return Ok(None);
     };
@@ -192,27 +196,27 @@ pub async fn claimed_elsewhere(
     }
     let own = names::installation_lease(&holder);
     let lease = leases.get(Some(CLAIMS_NAMESPACE), &own).await?;
-    let renewed = match lease.and_then(|lease| Record::read(&lease)) {
-        Some((_, Record::Heartbeat(heartbeat))) => heartbeat.renewed,
+    let renewed = match lease.and_then(|lease| LeaseContent::read(&lease)) {
+        Some((_, LeaseContent::Heartbeat(heartbeat))) => heartbeat.renewed,
         _ => None,
     };
     let is_alive = renewed.is_some_and(|renewed| now.duration_since(renewed) < EXPIRY);
     Ok(is_alive.then(|| format!("{} of installation {holder}", claimant.katalog.titled())))
 }
 
-async fn claim_of(leases: &Resource, lease: &str) -> Result<Option<Claim>, CallError> {
+async fn claim_of(leases: &ServedResource, lease: &str) -> Result<Option<Claim>, RequestError> {
     let found = leases.get(Some(CLAIMS_NAMESPACE), lease).await?;
-    Ok(match found.and_then(|lease| Record::read(&lease)) {
-        Some((_, Record::Claim(claim))) => Some(claim),
+    Ok(match found.and_then(|lease| LeaseContent::read(&lease)) {
+        Some((_, LeaseContent::Claim(claim))) => Some(claim),
         _ => None,
     })
 }
 
 async fn take_finalizer(
-    katalogs: &Resource,
+    katalogs: &ServedResource,
     object: &KatalogObject,
     katalog: &KatalogRef,
-) -> Result<(), CallError> {
+) -> Result<(), RequestError> {
     let mut finalizers = object.metadata.finalizers.clone().unwrap_or_default();
     finalizers.retain(|name| name != names::FINALIZER);
     let metadata = json!({ "uid": object.metadata.uid, "finalizers": finalizers });

@@ -98,10 +98,10 @@ async fn release(patch: Answer, force: bool) -> (Vec<String>, Vec<String>) {
     let katalog = KatalogRef::new("shop".to_owned(), "waters".to_owned()).of(Declaring::Katalog);
     let outcomes = release_katalog(&wire, &katalog, force).await.unwrap();
     let outcomes = outcomes.iter().map(|(kind, outcome)| match outcome {
-        Outcome::Released(released) => format!("{}: {}", kind.kind, released.resources),
-        Outcome::Claimed(holder) => format!("{}: {holder}", kind.kind),
-        Outcome::Unproven => format!("{}: unproven", kind.kind),
-        Outcome::Failed(error) => format!("{}: failed: {error}", kind.kind),
+        ReleaseOutcome::Released(released) => format!("{}: {}", kind.kind, released.resources),
+        ReleaseOutcome::Claimed(holder) => format!("{}: {holder}", kind.kind),
+        ReleaseOutcome::Unproven => format!("{}: unproven", kind.kind),
+        ReleaseOutcome::Failed(error) => format!("{}: failed: {error}", kind.kind),
     });
     let written = written.lock().unwrap().clone();
     (outcomes.collect(), written)

@@ -30,7 +30,7 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-use super::calls::{CallError, Resource};
+use super::calls::{RequestError, ServedResource};
 
 /// How many writes run concurrently.
 const WRITES: usize = 8;
@@ -51,14 +51,14 @@ pub struct Released {
 pub enum ReleaseError {
     /// The objects could not be listed.
     #[error(transparent)]
-    Read(#[from] CallError),
+    Read(#[from] RequestError),
     /// Some of them could not be written; the others were.
     #[error("{failed} objects could not be cleaned up; first error: {first}")]
     Write {
         /// Their number.
         failed: usize,
         /// The first error.
-        first: CallError,
+        first: RequestError,
     },
     /// It was ended after that time.
     #[error("the release did not end within {} s", .0.as_secs())]
@@ -67,9 +67,9 @@ pub enum ReleaseError {
 
 /// The number of custom resources left during a release. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Arc<Mutex<Option<(usize, usize)>>>);
+pub struct ReleaseProgress(Arc<Mutex<Option<(usize, usize)>>>);
 
-impl Progress {
+impl ReleaseProgress {
     /// Returns how many custom resources are left, and how many there were; none before they were listed.
     pub fn left(&self) -> Option<(usize, usize)> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -95,7 +95,7 @@ impl Progress {
 pub async fn release_kind(
     wire: &Wire,
     kind: &OperatedKind,
-    progress: &Progress,
+    progress: &ReleaseProgress,
 ) -> Result<Released, ReleaseError> {
     let declared = DeclaredKinds::recorded(kind);
     let is_built_in = plan::built_in(&group_kind(kind)).is_some();
@@ -143,13 +143,13 @@ pub(super) async fn list(
     wire: &Wire,
     kind: &OperatedKind,
     places: &ObjectNamespaces,
-) -> Result<Option<(Resource, Vec<ObjectMeta>)>, CallError> {
-    let known = Resource::operated(wire, kind);
+) -> Result<Option<(ServedResource, Vec<ObjectMeta>)>, RequestError> {
+    let known = ServedResource::operated(wire, kind);
     let (resource, listed) = match known.list_metadata(places, None).await {
         Err(error) if error.is_not_found() => {
             // The version may be gone while the kind is served in another version.
             let any_version = group_kind(kind);
-            let Some(other) = Resource::discover(wire, &any_version).await? else {
+            let Some(other) = ServedResource::discover(wire, &any_version).await? else {
                 return Ok(None);
             };
             let other = other.in_part();
@@ -177,7 +177,7 @@ async fn release_children(
         .flat_map(|meta| inventory(meta, declared).kinds.clone())
         .collect::<BTreeSet<_>>()
     {
-        let Some(resource) = Resource::discover(wire, &kind).await? else {
+        let Some(resource) = ServedResource::discover(wire, &kind).await? else {
             continue;
         };
         let resource = resource.in_part();
@@ -203,7 +203,7 @@ type Change<'a> = &'a (dyn Fn(&ObjectMeta) -> Option<Value> + Sync);
 /// Sends the patches of `change`, a few objects at a time and each to completion; returns how many changed. `done_one` is
 /// called for each object that is released.
 async fn write_all(
-    resource: &Resource,
+    resource: &ServedResource,
     objects: Vec<ObjectMeta>,
     change: Change<'_>,
     done_one: &(dyn Fn() + Sync),
@@ -235,10 +235,10 @@ async fn write_all(
 
 /// Sends the patch of `change` for the object; reads it again if another client changed it first.
 async fn write(
-    resource: &Resource,
+    resource: &ServedResource,
     mut meta: ObjectMeta,
     change: Change<'_>,
-) -> Result<bool, CallError> {
+) -> Result<bool, RequestError> {
     let (namespace, name) = (
         meta.namespace.clone(),
         meta.name.clone().unwrap_or_default(),

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use self::packed::TooLarge;
 use self::packed::{ChunkPosition, Packed};
-use super::calls::{CallError, Resource};
+use super::calls::{RequestError, ServedResource};
 
 /// How many accepted revisions are kept beside the newest.
 const KEPT: usize = 3;
@@ -36,7 +36,7 @@ const HASH_DIGITS: usize = 10;
 /// The stored revisions of one Katalog.
 #[derive(Clone, Debug)]
 pub(crate) struct Revisions {
-    resource: Resource,
+    resource: ServedResource,
     katalog: KatalogRef,
     uid: String,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Revision {
 
 /// The content of a revision.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Content {
+pub(crate) struct RevisionContent {
     /// The Katalog's document, without status.
     pub(crate) document: Value,
     /// The Motifs that it uses, by name.
@@ -70,7 +70,7 @@ pub(crate) enum StoreError {
     TooLarge(#[from] TooLarge),
     /// The API server refused, or did not answer.
     #[error(transparent)]
-    Call(#[from] CallError),
+    Call(#[from] RequestError),
 }
 
 /// The stored revisions of a Katalog, and the parts of large ones.
@@ -85,7 +85,7 @@ struct Stored {
 impl Revisions {
     /// Returns the revisions of the Katalog with that uid: another one of the same name has its own.
     pub(crate) fn new(wire: &Wire, katalog: &KatalogRef, uid: &str) -> Self {
-        let resource = Resource::revisions(wire);
+        let resource = ServedResource::revisions(wire);
         Self {
             resource,
             katalog: katalog.clone(),
@@ -94,11 +94,11 @@ impl Revisions {
     }
 
     /// Lists all revisions, oldest first.
-    pub(crate) async fn list(&self) -> Result<Vec<Revision>, CallError> {
+    pub(crate) async fn list(&self) -> Result<Vec<Revision>, RequestError> {
         Ok(self.stored().await?.revisions)
     }
 
-    async fn stored(&self) -> Result<Stored, CallError> {
+    async fn stored(&self) -> Result<Stored, RequestError> {
         let labels = format!(
             "{}={}",
             names::LABEL_KATALOG,
@@ -119,7 +119,7 @@ impl Revisions {
     /// [`StoreError::TooLarge`]: nothing was written. [`StoreError::Call`]: what was stored before still is.
     pub(crate) async fn store(
         &self,
-        content: &Content,
+        content: &RevisionContent,
         in_force: Option<&str>,
     ) -> Result<String, StoreError> {
         let data = content.data();
@@ -156,7 +156,7 @@ impl Revisions {
         (stored, there): (&Stored, &[String]),
         head: &str,
         packed: &Packed,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), RequestError> {
         for (index, content) in packed.parts.iter().enumerate() {
             if there.get(index) == Some(content) {
                 continue;
@@ -181,7 +181,7 @@ impl Revisions {
         name: &str,
         number: i64,
         data: &Value,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), RequestError> {
         let namespace = self.katalog.namespace.as_str();
         if is_there {
             self.resource.delete(namespace, name).await?;
@@ -275,12 +275,12 @@ impl Stored {
 
 impl Revision {
     /// Returns its content; `None` if it cannot be read.
-    pub(crate) fn content(&self) -> Option<Content> {
-        Some(Content::of(self.packed.unpack()?))
+    pub(crate) fn content(&self) -> Option<RevisionContent> {
+        Some(RevisionContent::of(self.packed.unpack()?))
     }
 }
 
-impl Content {
+impl RevisionContent {
     fn of(mut data: Value) -> Self {
         let mut take = |name: &str| {
             let fields = data.as_object_mut();

@@ -21,11 +21,11 @@ fn object(name: &str, number: i64, data: &Value) -> DynamicObject {
 }
 
 /// The objects of a revision with three parts.
-fn large() -> (Content, Vec<DynamicObject>) {
+fn large() -> (RevisionContent, Vec<DynamicObject>) {
     let digits: Vec<String> = (0..130_000_u32)
         .map(|number| value::hash_text(&number.to_string()))
         .collect();
-    let content = Content {
+    let content = RevisionContent {
         document: essence(&katalog()),
         motifs: Map::from_iter([("reeds".to_owned(), json!({ "text": digits.concat() }))]),
         sources: Map::new(),
@@ -69,7 +69,7 @@ fn the_essence_of_a_katalog_leaves_out_what_does_not_change_what_runs() {
 #[test]
 fn a_revision_holds_the_motifs_that_it_took_and_one_of_an_earlier_release_is_read() {
     let motifs = Map::from_iter([("reeds".to_owned(), json!({ "kind": "Motif" }))]);
-    let content = Content {
+    let content = RevisionContent {
         document: katalog(),
         motifs: motifs.clone(),
         sources: Map::new(),
@@ -82,7 +82,7 @@ fn a_revision_holds_the_motifs_that_it_took_and_one_of_an_earlier_release_is_rea
     let read = revision.content().unwrap();
     assert_eq!((revision.number, read.document), (4, essence(&katalog())));
     assert_eq!(read.motifs, motifs);
-    let without = Content {
+    let without = RevisionContent {
         motifs: Map::new(),
         ..content
     };

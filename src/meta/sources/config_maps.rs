@@ -8,7 +8,7 @@ use orkestra_core::compose::{Artifact, Fetched};
 use serde_json::Value;
 
 use super::{
-    super::watched::{Content, Watches, words},
+    super::watched::{WatchedContent, Watches, words},
     FetchError,
 };
 
@@ -23,7 +23,7 @@ pub(super) struct ConfigMap {
     data: BTreeMap<String, String>,
 }
 
-impl Content for ConfigMap {
+impl WatchedContent for ConfigMap {
     fn new(object: DynamicObject) -> Self {
         let data = object.data.get("data").and_then(Value::as_object);
         let text =

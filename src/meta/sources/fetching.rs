@@ -4,16 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use orkestra_core::{
     api::sources::{SourceSecret, Verify},
-    compose::{Artifact, Request},
+    compose::{Artifact, SourceRequest},
     plan::KatalogRef,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{super::calls::Resource, FetchError, Secret, Secrets, SourceContext};
+use super::{super::calls::ServedResource, FetchError, Secret, Secrets, SourceContext};
 
 /// The result of a fetch.
-pub(super) struct Done {
+pub(super) struct FinishedFetch {
     /// The identity of the source.
     pub(super) id: String,
     pub(super) result: Result<Arc<Artifact>, FetchError>,
@@ -25,8 +25,8 @@ pub(super) struct Done {
 pub(super) async fn fetch(
     context: Arc<SourceContext>,
     of: KatalogRef,
-    request: Request,
-) -> Option<Done> {
+    request: SourceRequest,
+) -> Option<FinishedFetch> {
     let _permit = context.fetches.acquire().await.ok()?;
     let id = request.id.clone();
     let auth = request.auth.as_ref();
@@ -44,7 +44,7 @@ pub(super) async fn fetch(
     let secrets = match secrets.await {
         Ok(secrets) => secrets,
         Err(error) => {
-            return Some(Done {
+            return Some(FinishedFetch {
                 id,
                 result: Err(error),
                 took: None,
@@ -53,7 +53,7 @@ pub(super) async fn fetch(
     };
     let began = Instant::now();
     let result = context.fetch.fetch(&request, &secrets).await;
-    Some(Done {
+    Some(FinishedFetch {
         id,
         result,
         took: Some(began.elapsed()),
@@ -73,7 +73,7 @@ async fn secret(
         message,
         permanent: false,
     };
-    let secrets = Resource::secrets(&context.runtime.wire);
+    let secrets = ServedResource::secrets(&context.runtime.wire);
     let found = secrets.get(Some(&of.namespace), name).await;
     let found =
         found.map_err(|error| transient(format!("cannot read Secret `{name}`: {error}")))?;

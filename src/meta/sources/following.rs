@@ -13,8 +13,8 @@ use super::{
     super::watched::Watches,
     FetchError, FetchedSources, SourceContext, WantedSources,
     config_maps::{ConfigMap, ConfigMaps},
-    fetching::{Done, fetch},
-    schedule::{Outcome, RETRY, Schedule},
+    fetching::{FinishedFetch, fetch},
+    schedule::{FetchOutcome, RETRY, Schedule},
 };
 use crate::metrics::FetchResult;
 
@@ -47,7 +47,7 @@ impl SourceFollower {
 
     /// Follows the sources until they are no longer wanted.
     pub(super) async fn run(&mut self) {
-        let mut fetching: FuturesUnordered<BoxFuture<'static, Option<Done>>> =
+        let mut fetching: FuturesUnordered<BoxFuture<'static, Option<FinishedFetch>>> =
             FuturesUnordered::new();
         let mut katalogs = self.context.katalogs.changed();
         self.schedule.resume(Instant::now());
@@ -73,7 +73,7 @@ impl SourceFollower {
                 },
                 Some(done) = fetching.next() => {
                     // Nothing is fetched again by a process that is stopping.
-                    if let Some(Done { id, result, took }) = done {
+                    if let Some(FinishedFetch { id, result, took }) = done {
                         self.note(&id, result, took);
                     }
                 }
@@ -141,12 +141,12 @@ impl SourceFollower {
             return;
         };
         let counted = match &outcome {
-            Outcome::Unchanged => FetchResult::Unchanged,
-            Outcome::Changed(artifact) => {
+            FetchOutcome::Unchanged => FetchResult::Unchanged,
+            FetchOutcome::Changed(artifact) => {
                 tracing::info!(komposer = %self.of, source = id, revision = artifact.revision, digest = artifact.digest, "source has a new revision");
                 FetchResult::Changed(artifact)
             }
-            Outcome::Failed { error, is_new } => {
+            FetchOutcome::Failed { error, is_new } => {
                 if *is_new {
                     tracing::warn!(komposer = %self.of, source = id, error = %error, "cannot fetch a source");
                 }

@@ -24,7 +24,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use futures::future::BoxFuture;
 use orkestra_core::{
     api::SourceStatus,
-    compose::{Artifact, Artifacts, Request, RequestKind, SourceRecord},
+    compose::{Artifact, Artifacts, RequestKind, SourceRecord, SourceRequest},
     plan::KatalogRef,
     reasons::KatalogReason,
 };
@@ -47,7 +47,7 @@ pub(crate) struct SourceContext {
     /// The Katalogs that Komposers take as sources.
     pub(crate) katalogs: Katalogs,
     /// Fetches the other sources.
-    pub(crate) fetch: Arc<dyn Fetch>,
+    pub(crate) fetch: Arc<dyn FetchExternal>,
     /// Limits concurrent fetches.
     fetches: Semaphore,
 }
@@ -65,11 +65,11 @@ impl SourceContext {
 }
 
 /// Fetches sources from outside of the cluster.
-pub trait Fetch: Send + Sync + fmt::Debug {
+pub trait FetchExternal: Send + Sync + fmt::Debug {
     /// Fetches one source with the Secrets that it names.
     fn fetch<'a>(
         &'a self,
-        request: &'a Request,
+        request: &'a SourceRequest,
         secrets: &'a Secrets,
     ) -> BoxFuture<'a, Result<Arc<Artifact>, FetchError>>;
 }
@@ -114,10 +114,10 @@ pub struct FetchError {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoFetch;
 
-impl Fetch for NoFetch {
+impl FetchExternal for NoFetch {
     fn fetch<'a>(
         &'a self,
-        _: &'a Request,
+        _: &'a SourceRequest,
         _: &'a Secrets,
     ) -> BoxFuture<'a, Result<Arc<Artifact>, FetchError>> {
         let refused = FetchError {
@@ -143,7 +143,7 @@ pub(crate) type FetchedSources = Arc<BTreeMap<String, FetchedSource>>;
 
 /// The sources of one Komposer. Dropping it ends its task.
 #[derive(Debug)]
-pub(crate) struct Sources {
+pub(crate) struct KomposerSources {
     wanted: watch::Sender<Arc<WantedSources>>,
     known: watch::Receiver<FetchedSources>,
     _stop: DropGuard,
@@ -152,12 +152,12 @@ pub(crate) struct Sources {
 /// The wanted sources.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct WantedSources {
-    requests: Vec<Request>,
+    requests: Vec<SourceRequest>,
     /// A change of it fetches all sources at once.
     requested: Option<String>,
 }
 
-impl Sources {
+impl KomposerSources {
     /// Starts the task of a Komposer.
     pub(crate) fn start(context: &Arc<SourceContext>, of: &KatalogRef) -> Self {
         let stop = CancellationToken::new();
@@ -185,7 +185,7 @@ impl Sources {
     }
 
     /// Sets the wanted sources; others are forgotten. A change of `requested` fetches all of them at once.
-    pub(crate) fn want(&self, requests: Vec<Request>, requested: Option<String>) {
+    pub(crate) fn want(&self, requests: Vec<SourceRequest>, requested: Option<String>) {
         let wanted = WantedSources {
             requests,
             requested,
@@ -223,7 +223,7 @@ pub(crate) struct SourceReport {
 
 /// Describes sources: `requests` in their order, the artifacts that run, what is known, and revisions that wait for approval.
 pub(crate) fn report(
-    requests: &[Request],
+    requests: &[SourceRequest],
     running: &Artifacts,
     known: &BTreeMap<String, FetchedSource>,
     unapproved: &[approval::Unapproved],

@@ -3,10 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use futures::future::BoxFuture;
-use orkestra_core::compose::{Artifact, Request};
+use orkestra_core::compose::{Artifact, SourceRequest};
 use orkestra_sources::Fetcher;
 
-use super::{Fetch, FetchError, Secrets};
+use super::{FetchError, FetchExternal, Secrets};
 
 /// Fetches what its guard permits.
 #[derive(Clone)]
@@ -41,10 +41,10 @@ impl orkestra_sources::Secrets for Given<'_> {
     }
 }
 
-impl Fetch for ClusterFetch {
+impl FetchExternal for ClusterFetch {
     fn fetch<'a>(
         &'a self,
-        request: &'a Request,
+        request: &'a SourceRequest,
         secrets: &'a Secrets,
     ) -> BoxFuture<'a, Result<Arc<Artifact>, FetchError>> {
         Box::pin(async move {

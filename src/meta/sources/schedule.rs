@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::compose::{Artifact, OciReference, Request, RequestKind};
+use orkestra_core::compose::{Artifact, OciReference, RequestKind, SourceRequest};
 use orkestra_ground::{Backoff, Entropy};
 use tokio::time::Instant;
 
@@ -24,14 +24,14 @@ pub(super) const RETRY: Backoff = Backoff::doubling(Duration::from_secs(1), Dura
 /// The sources of one Komposer.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
-    sources: BTreeMap<String, Source>,
+    sources: BTreeMap<String, ScheduledSource>,
     requested: Option<String>,
 }
 
 /// One source.
 #[derive(Debug)]
-struct Source {
-    request: Request,
+struct ScheduledSource {
+    request: SourceRequest,
     known: FetchedSource,
     failures: u32,
     next: Next,
@@ -50,7 +50,7 @@ enum Next {
 
 /// The outcome of a fetch, in addition to what was known.
 #[derive(Debug, PartialEq)]
-pub(super) enum Outcome {
+pub(super) enum FetchOutcome {
     /// The known artifact.
     Unchanged,
     /// Another artifact.
@@ -82,7 +82,7 @@ impl Schedule {
         self.sources.retain(|id, _| ids.contains(id.as_str()));
         for request in &wanted.requests {
             let source = self.sources.entry(request.id.clone());
-            let source = source.or_insert_with(|| Source {
+            let source = source.or_insert_with(|| ScheduledSource {
                 request: request.clone(),
                 known: FetchedSource::default(),
                 failures: 0,
@@ -105,8 +105,9 @@ impl Schedule {
     }
 
     /// Returns the sources outside of the cluster that are due; from now on they are being fetched.
-    pub(super) fn take_due(&mut self, now: Instant) -> Vec<Request> {
-        let is_due = |source: &&mut Source| matches!(source.next, Next::At(due) if due <= now);
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<SourceRequest> {
+        let is_due =
+            |source: &&mut ScheduledSource| matches!(source.next, Next::At(due) if due <= now);
         let due = self.sources.values_mut().filter(is_due);
         due.map(|source| {
             source.next = Next::Fetching { again: false };
@@ -133,7 +134,7 @@ impl Schedule {
         id: &str,
         result: Result<Arc<Artifact>, FetchError>,
         (now, entropy): (Instant, &Entropy),
-    ) -> Option<Outcome> {
+    ) -> Option<FetchOutcome> {
         let source = self.sources.get_mut(id)?;
         let after = |interval| Next::At(now + entropy.shorten(interval, JITTER));
         let interval = interval(&source.request);
@@ -145,10 +146,10 @@ impl Schedule {
                 source.known.problem = None;
                 // An equal artifact stays the same object.
                 if source.known.artifact.as_deref() == Some(&*artifact) {
-                    Outcome::Unchanged
+                    FetchOutcome::Unchanged
                 } else {
                     source.known.artifact = Some(Arc::clone(&artifact));
-                    Outcome::Changed(artifact)
+                    FetchOutcome::Changed(artifact)
                 }
             }
             Err(error) => {
@@ -161,7 +162,7 @@ impl Schedule {
                 };
                 let is_new = source.known.problem.as_ref() != Some(&error);
                 source.known.problem = Some(error.clone());
-                Outcome::Failed { error, is_new }
+                FetchOutcome::Failed { error, is_new }
             }
         };
         if is_in_cluster(&source.request.kind) {
@@ -181,19 +182,19 @@ impl Schedule {
     }
 
     /// Returns the sources.
-    pub(super) fn requests(&self) -> impl Iterator<Item = &Request> {
+    pub(super) fn requests(&self) -> impl Iterator<Item = &SourceRequest> {
         self.sources.values().map(|source| &source.request)
     }
 
     /// Returns one source.
-    pub(super) fn request(&self, id: &str) -> Option<&Request> {
+    pub(super) fn request(&self, id: &str) -> Option<&SourceRequest> {
         self.sources.get(id).map(|source| &source.request)
     }
 }
 
 impl Next {
     /// The first fetch of a source: at once, unless it is watched.
-    fn first(request: &Request, now: Instant) -> Self {
+    fn first(request: &SourceRequest, now: Instant) -> Self {
         if is_in_cluster(&request.kind) {
             Self::Never
         } else {
@@ -203,7 +204,7 @@ impl Next {
 }
 
 /// Returns how often a source is fetched; none for one whose content its reference names, and for an interval of zero.
-fn interval(request: &Request) -> Option<Duration> {
+fn interval(request: &SourceRequest) -> Option<Duration> {
     if let RequestKind::Registry { url, .. } = &request.kind
         && OciReference::parse(url).is_ok_and(|reference| reference.is_pinned())
     {

@@ -10,7 +10,7 @@ use orkestra_ground::Entropy;
 use tokio::time::Instant;
 
 use super::{
-    schedule::{Outcome, Schedule},
+    schedule::{FetchOutcome, Schedule},
     *,
 };
 use crate::meta::testing;
@@ -18,7 +18,7 @@ use crate::meta::testing;
 const PONDS: &str = "oci://harbour.example/k/ponds:stable";
 const MAP: &str = "configmap/reeds";
 
-fn request(id: &str, seconds: Option<u64>) -> Request {
+fn request(id: &str, seconds: Option<u64>) -> SourceRequest {
     let kind = match id.strip_prefix("configmap/") {
         Some(name) => RequestKind::ConfigMap {
             name: name.to_owned(),
@@ -29,7 +29,7 @@ fn request(id: &str, seconds: Option<u64>) -> Request {
             use_komposer: false,
         },
     };
-    Request {
+    SourceRequest {
         id: id.to_owned(),
         kind,
         base: Base::Cluster {
@@ -42,7 +42,7 @@ fn request(id: &str, seconds: Option<u64>) -> Request {
     }
 }
 
-fn wanted(requests: &[Request], requested: Option<&str>) -> WantedSources {
+fn wanted(requests: &[SourceRequest], requested: Option<&str>) -> WantedSources {
     WantedSources {
         requests: requests.to_vec(),
         requested: requested.map(str::to_owned),
@@ -78,7 +78,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(requests: &[Request]) -> Self {
+    fn new(requests: &[SourceRequest]) -> Self {
         let mut bench = Self {
             schedule: Schedule::default(),
             now: Instant::now(),
@@ -88,7 +88,7 @@ impl Bench {
         bench
     }
 
-    fn want(&mut self, requests: &[Request], requested: Option<&str>) {
+    fn want(&mut self, requests: &[SourceRequest], requested: Option<&str>) {
         self.schedule.adopt(&wanted(requests, requested), self.now);
     }
 
@@ -98,7 +98,7 @@ impl Bench {
         due.into_iter().map(|request| request.id).collect()
     }
 
-    fn note(&mut self, id: &str, result: Result<Arc<Artifact>, FetchError>) -> Outcome {
+    fn note(&mut self, id: &str, result: Result<Arc<Artifact>, FetchError>) -> FetchOutcome {
         let noted = self.schedule.note(id, result, (self.now, &self.entropy));
         noted.unwrap()
     }
@@ -125,7 +125,7 @@ fn an_unchanged_source_is_fetched_once_in_each_interval_shortened_by_up_to_a_ten
         assert!(bench.due().is_empty(), "it is being fetched");
         assert_eq!(bench.schedule.next(), None);
         let outcome = bench.note(PONDS, Ok(artifact("green")));
-        assert_eq!(outcome == Outcome::Unchanged, turn > 0, "{turn}");
+        assert_eq!(outcome == FetchOutcome::Unchanged, turn > 0, "{turn}");
         assert!(bench.due().is_empty());
         waits.push(bench.wait());
     }
@@ -173,7 +173,7 @@ fn a_tag_that_moved_is_a_new_artifact_and_an_equal_one_stays_the_same_object() {
     let green = artifact("green");
     assert_eq!(
         bench.note(PONDS, Ok(Arc::clone(&green))),
-        Outcome::Changed(Arc::clone(&green))
+        FetchOutcome::Changed(Arc::clone(&green))
     );
     bench.note(PONDS, Ok(artifact("green")));
     let known = bench.known(PONDS).artifact.unwrap();
@@ -181,7 +181,7 @@ fn a_tag_that_moved_is_a_new_artifact_and_an_equal_one_stays_the_same_object() {
     let blue = artifact("blue");
     assert_eq!(
         bench.note(PONDS, Ok(Arc::clone(&blue))),
-        Outcome::Changed(blue.clone())
+        FetchOutcome::Changed(blue.clone())
     );
     assert_eq!(bench.known(PONDS).artifact, Some(blue));
 }
@@ -199,7 +199,7 @@ fn a_broken_source_keeps_its_last_artifact_and_is_retried_with_growing_delays() 
         let error = failure(false);
         assert_eq!(
             bench.note(PONDS, Err(error.clone())),
-            Outcome::Failed { error, is_new }
+            FetchOutcome::Failed { error, is_new }
         );
         let known = bench.known(PONDS);
         assert_eq!(known.artifact, Some(artifact("green")));
@@ -214,7 +214,10 @@ fn a_broken_source_keeps_its_last_artifact_and_is_retried_with_growing_delays() 
     // An answer ends it: the next failure starts from the first delay.
     bench.wait();
     bench.due();
-    assert_eq!(bench.note(PONDS, Ok(artifact("green"))), Outcome::Unchanged);
+    assert_eq!(
+        bench.note(PONDS, Ok(artifact("green"))),
+        FetchOutcome::Unchanged
+    );
     assert_eq!(bench.known(PONDS).problem, None);
     assert!((54.0..=60.0).contains(&bench.wait()));
     bench.due();

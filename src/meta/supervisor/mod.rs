@@ -29,13 +29,13 @@ use super::{
     failures::Failures,
     ledger::{Effect, Ledger, ReleaseHold, SlotKey, WantedKatalog},
 };
-use crate::runtime::{Operator, Role, Unfinished, context::Context};
+use crate::runtime::{Role, RunningOperator, Unfinished, context::Context};
 
 /// Owns the running operators.
 #[derive(Debug)]
 pub(crate) struct Supervisor {
     context: Arc<Context>,
-    state: Mutex<State>,
+    state: Mutex<SupervisorState>,
     snapshot: watch::Sender<Snapshot>,
     /// Whether all Katalogs that existed at the start are known.
     synced: watch::Receiver<bool>,
@@ -49,9 +49,9 @@ pub(crate) struct Supervisor {
 pub(crate) type Snapshot = Arc<BTreeMap<KatalogRef, Vec<OperatorView>>>;
 
 #[derive(Debug, Default)]
-struct State {
+struct SupervisorState {
     ledger: Ledger,
-    operators: BTreeMap<SlotKey, Operator>,
+    operators: BTreeMap<SlotKey, RunningOperator>,
     /// The unfinished work of stopping operators.
     stopping: BTreeMap<SlotKey, Unfinished>,
     failures: Failures,
@@ -256,11 +256,11 @@ impl Supervisor {
         });
     }
 
-    fn is_on_duty(&self, state: &State, key: &SlotKey, kind: &GroupKind) -> bool {
+    fn is_on_duty(&self, state: &SupervisorState, key: &SlotKey, kind: &GroupKind) -> bool {
         self.context.leadership.standing().leads && state.ledger.may_work(&key.0, kind)
     }
 
-    fn take(self: &Arc<Self>, state: &mut State, effect: Effect) {
+    fn take(self: &Arc<Self>, state: &mut SupervisorState, effect: Effect) {
         match effect {
             Effect::Start(key, wanted, role) => {
                 let kind = wanted.plan.resource.group_kind();
@@ -289,7 +289,13 @@ impl Supervisor {
         }
     }
 
-    fn start(self: &Arc<Self>, state: &mut State, key: SlotKey, plans: &Plans, role: Role) {
+    fn start(
+        self: &Arc<Self>,
+        state: &mut SupervisorState,
+        key: SlotKey,
+        plans: &Plans,
+        role: Role,
+    ) {
         let kind = plans.wanted().plan.resource.group_kind();
         let duty = self.is_on_duty(state, &key, &kind);
         let suspended = state.ledger.is_suspended(&key.0);
@@ -304,7 +310,8 @@ impl Supervisor {
             // An operator that failed while another plan was not available yet starts with the plan that it ran.
             let first = plans.effective().clone();
             // Its workers must not run before it is suspended.
-            let operator = Operator::start(&self.context, first, role, duty && !suspended, failed);
+            let operator =
+                RunningOperator::start(&self.context, first, role, duty && !suspended, failed);
             if suspended {
                 operator.set_suspended(true);
                 operator.set_duty(duty);
@@ -336,11 +343,11 @@ impl Supervisor {
     /// Reports an operator as failed, and restarts it once its writes have ended and its backoff has passed.
     fn down(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut SupervisorState,
         key: SlotKey,
         error: &str,
         what: (Plans, Role),
-        operator: Option<Operator>,
+        operator: Option<RunningOperator>,
     ) {
         let draining = operator.is_some();
         let restart =
@@ -386,7 +393,7 @@ impl Supervisor {
         }
     }
 
-    fn stop(self: &Arc<Self>, key: SlotKey, operator: Operator) {
+    fn stop(self: &Arc<Self>, key: SlotKey, operator: RunningOperator) {
         let named = tasks::named(Task::OperatorStop, format!("{}/{}", key.0, key.1));
         let (supervisor, stopped) = (Arc::clone(self), key.clone());
         let stop = async move {
@@ -409,7 +416,7 @@ impl Supervisor {
 
     /// Locks the state. A panic under the lock leaves a consistent state: the ledger's changes come before anything that
     /// could panic.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SupervisorState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use orkestra_core::{
     reasons::KatalogReason,
 };
 
-use super::State;
+use super::SupervisorState;
 use crate::{
     meta::{
         claims::EXPIRY,
@@ -15,10 +15,10 @@ use crate::{
         ledger::Decision,
         stopped::{at_rest, failed, pending, suspended},
     },
-    runtime::Problem,
+    runtime::OperatorProblem,
 };
 
-impl State {
+impl SupervisorState {
     pub(super) fn views(&self) -> BTreeMap<KatalogRef, Vec<OperatorView>> {
         let mut views: BTreeMap<KatalogRef, Vec<OperatorView>> = BTreeMap::new();
         for (wanted, decision) in self.ledger.decisions() {
@@ -55,7 +55,9 @@ impl State {
                 let katalog = holder.claimant.katalog.to_string();
                 idle(wanted, KatalogReason::Conflict, message, Some(katalog))
             }
-            Decision::Unclaimed(Problem { reason, message }) => idle(wanted, reason, message, None),
+            Decision::Unclaimed(OperatorProblem { reason, message }) => {
+                idle(wanted, reason, message, None)
+            }
             Decision::Suspended => OperatorView {
                 status: suspended(&wanted),
                 wanted,

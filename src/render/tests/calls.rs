@@ -1,7 +1,7 @@
 //! External calls, with responses from a file and without.
 
 use super::{
-    super::{Request, render, to_yaml},
+    super::{RenderRequest, render, to_yaml},
     ALL, Desk, KATALOG, objects, pond,
 };
 
@@ -14,7 +14,7 @@ async fn calls_have_the_answers_that_are_given_and_none_is_made() {
     desk.write("k.yaml", &called);
     let given = async |text: &str| {
         let path = desk.write("calls.yaml", text);
-        let request = Request {
+        let request = RenderRequest {
             calls: Some(path),
             ..desk.request()
         };

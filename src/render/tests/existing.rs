@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    super::{Request, render, to_yaml},
+    super::{RenderRequest, render, to_yaml},
     ALL, Desk, KATALOG, find, objects, pond,
 };
 
@@ -83,7 +83,7 @@ async fn an_object_that_is_not_a_child_is_never_deleted() {
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: old, namespace: default{metadata} }}\n"
         );
         desk.write("cr.yaml", cr);
-        let request = Request {
+        let request = RenderRequest {
             children: vec![desk.write("live.yaml", &live)],
             ..desk.request()
         };

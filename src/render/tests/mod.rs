@@ -10,7 +10,7 @@ use orkestra_core::diagnostics::Code;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Rendered, Request, Show, masked_objects, render, to_json, to_yaml};
+use super::{RenderRequest, Rendered, Show, masked_objects, render, to_json, to_yaml};
 
 const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -86,9 +86,9 @@ impl Desk {
         path
     }
 
-    fn request(&self) -> Request {
+    fn request(&self) -> RenderRequest {
         let path = |name| self.0.path().join(name);
-        Request {
+        RenderRequest {
             katalogs: vec![path("k.yaml"), path("crd.yaml")],
             resources: vec![path("cr.yaml")],
             status: None,

@@ -31,7 +31,7 @@ use orkestra_core::{
 use self::on_delete::{end, wait};
 use crate::runtime::{
     pass::{
-        Next, Pass, Passed,
+        NextPass, Pass, Passed,
         events::log_write,
         failure::{failure, failure_of_cr},
         observe, refused, soonest, unread,
@@ -80,7 +80,7 @@ pub(super) async fn finish(pass: &Pass<'_>, cr: &Arc<CrRecord>) -> Passed {
         return passed;
     }
     Passed {
-        next: soonest(passed.next, Next::After(LOOK_AGAIN)),
+        next: soonest(passed.next, NextPass::After(LOOK_AGAIN)),
         ..passed
     }
 }
@@ -102,7 +102,7 @@ async fn before_children(
             ..Executed::default()
         };
         let passed = wait(pass, observed, executed).await;
-        let next = soonest(passed.next, Next::After(LOOK_AGAIN));
+        let next = soonest(passed.next, NextPass::After(LOOK_AGAIN));
         return Some(Passed { next, ..passed });
     }
     // `onDelete` is not rendered from a resource of which a part is unreadable.

@@ -10,7 +10,7 @@ use orkestra_core::{
         reason::Reason,
         record::{ChildRecord, Observed},
         step::Failure,
-        template_data::Sources,
+        template_data::TemplateData,
         verdict::{Action, Done, Executed, verdict},
         waiting_for,
     },
@@ -19,7 +19,7 @@ use orkestra_core::{
 
 use crate::runtime::{
     pass::{
-        Next, Pass, Passed,
+        NextPass, Pass, Passed,
         answers::answer,
         events::{log_write, report_events},
         execute::delete_child,
@@ -65,7 +65,11 @@ pub(in crate::runtime) async fn end(pass: &Pass<'_>, observed: &Observed) -> Opt
     let after = observe(pass.bound, &observed.cr);
     let passed = wait(pass, &after, executed).await;
     // A skipped Job counts as ended.
-    let again = if skipped { Next::Again } else { Next::Settled };
+    let again = if skipped {
+        NextPass::Again
+    } else {
+        NextPass::Settled
+    };
     Some(Passed {
         next: soonest(passed.next, again),
         ..passed
@@ -78,7 +82,7 @@ pub(in crate::runtime) async fn wait(
     observed: &Observed,
     mut executed: Executed,
 ) -> Passed {
-    let (now, sources) = (pass.shared.context.clock.now(), Sources::default());
+    let (now, sources) = (pass.shared.context.clock.now(), TemplateData::default());
     let written = report(pass, (observed, &sources), &mut executed, now).await;
     let verdict = verdict(observed, &executed);
     report_events(pass, observed, &executed, &verdict);

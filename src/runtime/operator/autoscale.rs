@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use orkestra_core::{
     plan::{AutoscalePlan, CapacityPlan, OperatorPlan, Plans},
-    reconcile::autoscale::{AutoscaleMetrics, Scaling, evaluate},
+    reconcile::autoscale::{AutoscaleMetrics, AutoscalerState, evaluate},
     value::Key,
 };
 use tokio::sync::watch;
@@ -39,7 +39,7 @@ pub(in crate::runtime) async fn follow(
 /// The state of one operator's autoscaler. It is not kept across restarts.
 #[derive(Default)]
 struct Autoscaler {
-    scaling: Scaling,
+    scaling: AutoscalerState,
     /// The last failure that was logged.
     reported: Option<String>,
 }
@@ -49,7 +49,7 @@ impl Autoscaler {
     fn turn(&mut self, shared: &Shared, plan: &OperatorPlan) -> Option<jiff::Timestamp> {
         let before = self.scaling;
         let Some(scale) = &plan.autoscale else {
-            self.scaling = Scaling::default();
+            self.scaling = AutoscalerState::default();
             self.apply(shared, plan, before, None);
             return None;
         };
@@ -78,7 +78,7 @@ impl Autoscaler {
         &self,
         shared: &Shared,
         plan: &OperatorPlan,
-        before: Scaling,
+        before: AutoscalerState,
         capacity: Option<CapacityPlan>,
     ) {
         match (before.is_active(), self.scaling.is_active()) {

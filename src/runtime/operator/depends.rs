@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use orkestra_core::{
     api::DependencyCondition,
-    plan::{Dependency, KatalogRef, OperatorPlan, Plans},
+    plan::{DependencyPlan, KatalogRef, OperatorPlan, Plans},
 };
 use orkestra_ground::changes::{change, first};
 use tokio::sync::watch;
@@ -63,7 +63,7 @@ fn unmet(
     started.retain(|name| plan.depends_on.iter().any(|one| one.on == *name));
     let mut waits = Vec::new();
     for dependency in &plan.depends_on {
-        let Dependency { on, condition } = dependency;
+        let DependencyPlan { on, condition } = dependency;
         // Required once: an operator that has started may stop again.
         if *condition == DependencyCondition::Started && started.contains(on) {
             continue;
@@ -133,7 +133,7 @@ mod tests {
     use orkestra_core::api::DependencyCondition::{Healthy, Started};
 
     use super::*;
-    use crate::runtime::status::{Problem, health::Degraded};
+    use crate::runtime::status::{OperatorProblem, health::Degraded};
 
     fn running() -> OperatorStatus {
         OperatorStatus {
@@ -159,7 +159,7 @@ mod tests {
     fn waiting() -> OperatorStatus {
         OperatorStatus {
             phase: Phase::Waiting,
-            problems: vec![Problem {
+            problems: vec![OperatorProblem {
                 reason: orkestra_core::reasons::KatalogReason::DependencyNotReady,
                 message: "waits for `lake`".to_owned(),
             }],

@@ -34,7 +34,7 @@ use crate::{
             Context,
             operators::{ListedOperator, Operators},
         },
-        queue::Queue,
+        queue::WorkQueue,
         shared::Shared,
         status::{OperatorStatus, Phase, Role},
     },
@@ -43,15 +43,15 @@ use crate::{
 /// The interval at which passes are checked that still run when their operator stops.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A running operator. Dropping it without [`Operator::stop`] ends its tasks too, but does not wait for them.
-pub struct Operator {
+/// A running operator. Dropping it without [`RunningOperator::stop`] ends its tasks too, but does not wait for them.
+pub struct RunningOperator {
     /// Dropped before the other fields: tasks that end then were asked to.
     stop: DropGuard,
     shared: Arc<Shared>,
     status: watch::Receiver<OperatorStatus>,
     tasks: OperatorTasks,
     listed: ListedOperator,
-    queue: Queue<ObjectKey>,
+    queue: WorkQueue<ObjectKey>,
     duty: watch::Sender<bool>,
 }
 
@@ -66,7 +66,7 @@ struct OperatorTasks {
 
 /// The unfinished work of an operator, also while it stops.
 #[derive(Clone, Debug)]
-pub struct Unfinished(Queue<ObjectKey>);
+pub struct Unfinished(WorkQueue<ObjectKey>);
 
 impl Unfinished {
     /// Returns the custom resources over which a pass runs, sorted.
@@ -82,10 +82,10 @@ impl Unfinished {
     }
 }
 
-impl fmt::Debug for Operator {
+impl fmt::Debug for RunningOperator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plans = self.shared.plans.borrow();
-        f.debug_tuple("Operator")
+        f.debug_tuple("RunningOperator")
             .field(&plans.wanted().plan.name)
             .finish()
     }
@@ -142,9 +142,9 @@ impl OperatorTasks {
     }
 }
 
-impl Operator {
-    /// Starts the operator in a fixed role, with workers or without ([`Operator::set_duty`]). Returns immediately;
-    /// [`Operator::status`] reports the progress. If its driver fails, `failed` is called once with the error: the operator
+impl RunningOperator {
+    /// Starts the operator in a fixed role, with workers or without ([`RunningOperator::set_duty`]). Returns immediately;
+    /// [`RunningOperator::status`] reports the progress. If its driver fails, `failed` is called once with the error: the operator
     /// does nothing any more and should be stopped.
     pub fn start(
         context: &Arc<Context>,
@@ -157,7 +157,7 @@ impl Operator {
         let name = plan.full_name();
         tasks::fault_point("operator-start", &name);
         let metrics = OperatorMetrics::new(&context.metrics, &plan);
-        let queue = Queue::new(context.entropy.clone());
+        let queue = WorkQueue::new(context.entropy.clone());
         // Held before any key can be taken.
         queue.hold(!plan.depends_on.is_empty());
         queue.set_backoff(plan.queue.backoff);

@@ -16,7 +16,7 @@ use crate::{
     runtime::{
         lock::lock,
         shared::{Life, Shared, bound_plan::BoundPlan},
-        status::{OperatorStatus, Phase, Problem, Role},
+        status::{OperatorProblem, OperatorStatus, Phase, Role},
     },
 };
 
@@ -133,12 +133,17 @@ fn gather(shared: &Shared, plans: Plans) -> OperatorStatus {
 }
 
 /// Returns what the wanted plan waits for while another one runs.
-fn pending(shared: &Shared, plans: &Plans, bound: Option<&BoundPlan>, life: &Life) -> Vec<Problem> {
+fn pending(
+    shared: &Shared,
+    plans: &Plans,
+    bound: Option<&BoundPlan>,
+    life: &Life,
+) -> Vec<OperatorProblem> {
     let is_up = shared.context.wire.reach().view().borrow().away.is_none();
     if bound.is_none() || plans.is_current() || !is_up {
         return Vec::new();
     }
-    let mut problems: Vec<Problem> = life.obstacle.iter().cloned().collect();
+    let mut problems: Vec<OperatorProblem> = life.obstacle.iter().cloned().collect();
     if let Some(next) = &life.pending {
         problems.extend(unavailable(next));
     }
@@ -151,7 +156,7 @@ fn is_blocked(shared: &Shared, plans: &Plans, life: &Life) -> bool {
     if plans.running().is_some() {
         return false;
     }
-    let lasts = |problem: &Problem| problem.reason != KatalogReason::Unavailable;
+    let lasts = |problem: &OperatorProblem| problem.reason != KatalogReason::Unavailable;
     let waits = life.phase == Phase::Waiting;
     let missing = waits.then(|| missing_crd(shared, &plans.wanted().plan));
     missing.flatten().as_ref().is_some_and(lasts)
@@ -166,13 +171,13 @@ fn problems(
     plan: &OperatorPlan,
     running: Option<&BoundPlan>,
     life: &Life,
-) -> Vec<Problem> {
+) -> Vec<OperatorProblem> {
     let bound = running.or(life.pending.as_deref());
     let mut problems = Vec::new();
     let away = shared.context.wire.reach().view().borrow().away.clone();
     if let Some(away) = away {
         // All other read failures have the same cause.
-        return vec![Problem {
+        return vec![OperatorProblem {
             reason: KatalogReason::Unavailable,
             message: away.message(),
         }];
@@ -181,7 +186,7 @@ fn problems(
         problems.extend(missing_crd(shared, plan));
     }
     if let Some(message) = &life.waits_for {
-        problems.push(Problem {
+        problems.push(OperatorProblem {
             reason: KatalogReason::DependencyNotReady,
             message: message.clone(),
         });
@@ -198,7 +203,7 @@ fn problems(
     }
     problems.extend(shared.problems());
     if let Some(message) = shared.context.events.problem() {
-        problems.push(Problem {
+        problems.push(OperatorProblem {
             reason: KatalogReason::Forbidden,
             message,
         });
@@ -208,12 +213,12 @@ fn problems(
 }
 
 /// Returns the plan's needs that the cluster does not provide.
-fn unavailable(bound: &BoundPlan) -> Vec<Problem> {
+fn unavailable(bound: &BoundPlan) -> Vec<OperatorProblem> {
     let troubles = bound.troubles().into_iter();
-    let mut problems: Vec<Problem> = troubles
+    let mut problems: Vec<OperatorProblem> = troubles
         .map(|(kind, trouble)| unwatched(kind, trouble))
         .collect();
-    let not_served = |message| Problem {
+    let not_served = |message| OperatorProblem {
         reason: KatalogReason::KindNotServed,
         message,
     };
@@ -230,17 +235,17 @@ fn unavailable(bound: &BoundPlan) -> Vec<Problem> {
     problems
 }
 
-fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> Problem {
+fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> OperatorProblem {
     match trouble {
-        WatchProblem::NotServed => Problem {
+        WatchProblem::NotServed => OperatorProblem {
             reason: KatalogReason::KindNotServed,
             message: format!("the API server does not serve {kind}"),
         },
-        WatchProblem::Forbidden { message } => Problem {
+        WatchProblem::Forbidden { message } => OperatorProblem {
             reason: KatalogReason::Forbidden,
             message,
         },
-        WatchProblem::Unavailable { message } => Problem {
+        WatchProblem::Unavailable { message } => OperatorProblem {
             reason: KatalogReason::Unavailable,
             message,
         },
@@ -248,7 +253,7 @@ fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> Problem {
 }
 
 /// Why the operator has no CRD to run; none while CRDs are still being listed, so that nothing follows from one not seen yet.
-fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Option<Problem> {
+fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Option<OperatorProblem> {
     let (group_kind, version) = (plan.resource.group_kind(), &plan.resource.version);
     match &*shared.context.crds.state().borrow() {
         WatchState::Starting => return None,
@@ -265,14 +270,14 @@ fn missing_crd(shared: &Shared, plan: &OperatorPlan) -> Option<Problem> {
         }
         Some(_) => format!("the CRD of {group_kind} is not established yet"),
     };
-    Some(Problem {
+    Some(OperatorProblem {
         reason: KatalogReason::CrdMissing,
         message,
     })
 }
 
 /// Returns a problem if the plan declares status fields that the CRD cannot hold.
-fn lost_status(bound: &BoundPlan) -> Option<Problem> {
+fn lost_status(bound: &BoundPlan) -> Option<OperatorProblem> {
     let lost = unwritable(&bound.plan, &bound.crd_status);
     if lost.is_empty() {
         return None;
@@ -291,7 +296,7 @@ fn lost_status(bound: &BoundPlan) -> Option<Problem> {
         "the CRD of {} cannot hold the whole status: {why} {fields}",
         bound.served().group_kind()
     );
-    Some(Problem {
+    Some(OperatorProblem {
         reason: KatalogReason::StatusNotWritable,
         message,
     })

@@ -17,11 +17,11 @@ use orkestra_core::{
 use tokio::time::Instant;
 
 use crate::{
-    metrics::{Outcome, Trigger},
+    metrics::{PassOutcome, Trigger},
     runtime::{
         deletion::{self, orphans},
-        pass::{Next, Pass, Passed, observe, permit, reconcile, unread},
-        queue::{Cause, Lane, Queue, TakenKey, Workers},
+        pass::{NextPass, Pass, Passed, observe, permit, reconcile, unread},
+        queue::{Cause, Lane, QueueWorkers, TakenKey, WorkQueue},
         shared::Shared,
     },
 };
@@ -33,7 +33,10 @@ const LOST: Duration = Duration::from_secs(1);
 const UNTIL_COMPARED: Duration = Duration::from_millis(100);
 
 /// Starts the workers of an operator, as many as `plan` declares and the autoscaler permits.
-pub(in crate::runtime) fn start(shared: &Arc<Shared>, plan: &OperatorPlan) -> Workers<ObjectKey> {
+pub(in crate::runtime) fn start(
+    shared: &Arc<Shared>,
+    plan: &OperatorPlan,
+) -> QueueWorkers<ObjectKey> {
     let (name, workers) = (plan.full_name(), shared.capacity.pace(plan).workers);
     let (shared, weak) = (shared.clone(), Arc::downgrade(shared));
     let counted = move |count| {
@@ -42,7 +45,7 @@ pub(in crate::runtime) fn start(shared: &Arc<Shared>, plan: &OperatorPlan) -> Wo
             shared.changed.notify_one();
         }
     };
-    Workers::start(
+    QueueWorkers::start(
         &name,
         shared.queue.clone(),
         workers,
@@ -84,15 +87,15 @@ async fn one(shared: &Shared, taken: TakenKey<ObjectKey>) {
         return;
     };
     let outcome = if passed.error.is_some() {
-        Outcome::Error
+        PassOutcome::Error
     } else {
-        Outcome::Success
+        PassOutcome::Success
     };
-    if passed.next != Next::Pending {
+    if passed.next != NextPass::Pending {
         let took = started.elapsed();
         let trigger = trigger(taken.cause);
         (shared.metrics).pass_ended(outcome, (trigger, wrote), took);
-        shared.passes.ended(took, outcome == Outcome::Error);
+        shared.passes.ended(took, outcome == PassOutcome::Error);
     }
     if passed.is_lost(shared.context.wire.reach()) {
         // Queued again without counting as an attempt; it runs once the API server is reachable.
@@ -100,9 +103,9 @@ async fn one(shared: &Shared, taken: TakenKey<ObjectKey>) {
         taken.done();
         return;
     }
-    if passed.next != Next::Pending {
+    if passed.next != NextPass::Pending {
         let is_known = bound.cr(&key).is_some();
-        let is_retried = passed.next == Next::Retry;
+        let is_retried = passed.next == NextPass::Retry;
         shared.passed(&bound.plan, &key, (is_known, is_retried), passed.error);
     }
     follow(&shared.queue, key, passed.next);
@@ -111,17 +114,17 @@ async fn one(shared: &Shared, taken: TakenKey<ObjectKey>) {
 }
 
 /// Queues what follows a pass.
-fn follow(queue: &Queue<ObjectKey>, key: ObjectKey, next: Next) {
+fn follow(queue: &WorkQueue<ObjectKey>, key: ObjectKey, next: NextPass) {
     match next {
-        Next::Settled => queue.forget(&key),
+        NextPass::Settled => queue.forget(&key),
         // This was not a full pass: the failure count is kept.
-        Next::Pending => {}
-        Next::Again => {
+        NextPass::Pending => {}
+        NextPass::Again => {
             queue.forget(&key);
             queue.add(key, Lane::Changed);
         }
-        Next::Retry => queue.retry(key),
-        Next::After(delay) => {
+        NextPass::Retry => queue.retry(key),
+        NextPass::After(delay) => {
             queue.forget(&key);
             queue.add_after(key, delay);
         }
@@ -164,7 +167,7 @@ async fn guarded(pass: &Pass<'_>) -> Passed {
 async fn run(pass: &Pass<'_>) -> Passed {
     if pass.bound.is_open() {
         return Passed {
-            next: Next::After(UNTIL_COMPARED),
+            next: NextPass::After(UNTIL_COMPARED),
             error: None,
         };
     }

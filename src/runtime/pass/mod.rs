@@ -45,7 +45,7 @@ use orkestra_core::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(super) use self::{
-    outcome::{Next, Passed, next, refused, soonest},
+    outcome::{NextPass, Passed, next, refused, soonest},
     reconcile::reconcile,
     report::report,
 };

@@ -16,7 +16,7 @@ use orkestra_core::{
     value::{Key, Map, Node, hash},
 };
 
-use super::{Next, Pass, Passed, events::publish};
+use super::{NextPass, Pass, Passed, events::publish};
 use crate::{events::Severity, runtime::shared::bound_plan::BoundPlan};
 
 /// Why a stored value is not stored again: it changed without a change of the resource.
@@ -58,7 +58,7 @@ pub(in crate::runtime) async fn store(
         }
         Err(WireError::NotFound(_)) => Err(Passed::settled()),
         Err(WireError::Conflict { .. }) => Err(Passed {
-            next: Next::Retry,
+            next: NextPass::Retry,
             error: None,
         }),
         Err(error @ WireError::Forbidden { .. }) => {
@@ -99,7 +99,7 @@ fn stored(
     publish(pass, &now, Severity::Normal, reason, note);
     if written.is_none_or(|written| now.id.resource_version != *written) {
         return Err(Passed {
-            next: Next::Again,
+            next: NextPass::Again,
             error: None,
         });
     }

@@ -16,7 +16,7 @@ pub(super) const WAIT: Duration = Duration::from_secs(30);
 
 /// What follows a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::runtime) enum Next {
+pub(in crate::runtime) enum NextPass {
     /// Nothing, until something changes.
     Settled,
     /// The same pass again, once the data it waits for is available.
@@ -31,7 +31,7 @@ pub(in crate::runtime) enum Next {
 
 /// The result of a pass.
 pub(in crate::runtime) struct Passed {
-    pub(in crate::runtime) next: Next,
+    pub(in crate::runtime) next: NextPass,
     /// The failure, for the operator's health; none if the pass succeeded.
     pub(in crate::runtime) error: Option<Failed>,
 }
@@ -39,21 +39,21 @@ pub(in crate::runtime) struct Passed {
 impl Passed {
     pub(in crate::runtime) fn settled() -> Self {
         Self {
-            next: Next::Settled,
+            next: NextPass::Settled,
             error: None,
         }
     }
 
     pub(in crate::runtime) fn pending() -> Self {
         Self {
-            next: Next::Pending,
+            next: NextPass::Pending,
             error: None,
         }
     }
 
     /// True if it failed while the API server was unreachable: such a failure does not concern the custom resource.
     pub(in crate::runtime) fn is_lost(&self, reach: &Reach) -> bool {
-        self.next == Next::Retry && self.error.is_some() && !reach.is_up()
+        self.next == NextPass::Retry && self.error.is_some() && !reach.is_up()
     }
 
     /// Returns the result of a pass that failed for this reason and has no other failures.
@@ -70,7 +70,7 @@ impl Passed {
     /// Returns the same result, retried at least slowly: what refuses the write may go without an event.
     pub(in crate::runtime) fn retried(self) -> Self {
         Self {
-            next: soonest(self.next, Next::After(WAIT)),
+            next: soonest(self.next, NextPass::After(WAIT)),
             ..self
         }
     }
@@ -82,7 +82,7 @@ pub(in crate::runtime) fn refused(pass: &Pass<'_>, cr: &CrRecord, error: &WireEr
     match error {
         WireError::NotFound(_) => Passed::settled(),
         WireError::Conflict { .. } => Passed {
-            next: Next::Retry,
+            next: NextPass::Retry,
             error: None,
         },
         _ => {
@@ -94,27 +94,28 @@ pub(in crate::runtime) fn refused(pass: &Pass<'_>, cr: &CrRecord, error: &WireEr
 
 /// Returns what follows a failure for this reason: a permanent one waits for another input, a missing permission until it is
 /// granted.
-pub(super) fn after_failure(reason: Reason) -> Next {
+pub(super) fn after_failure(reason: Reason) -> NextPass {
     match reason.again() {
-        RetryWhen::OnChange => Next::Settled,
-        RetryWhen::Slowly => Next::After(WAIT),
-        RetryWhen::Backoff => Next::Retry,
+        RetryWhen::OnChange => NextPass::Settled,
+        RetryWhen::Slowly => NextPass::After(WAIT),
+        RetryWhen::Backoff => NextPass::Retry,
     }
 }
 
 /// Returns what follows, by the failures' reasons.
-pub(in crate::runtime) fn next(executed: &Executed, revisit: Option<Duration>) -> Next {
+pub(in crate::runtime) fn next(executed: &Executed, revisit: Option<Duration>) -> NextPass {
     let failures = executed.failures.iter();
     failures
         .map(|failed| after_failure(failed.reason))
-        .fold(revisit.map_or(Next::Settled, Next::After), soonest)
+        .fold(revisit.map_or(NextPass::Settled, NextPass::After), soonest)
 }
 
-pub(in crate::runtime) fn soonest(a: Next, b: Next) -> Next {
+pub(in crate::runtime) fn soonest(a: NextPass, b: NextPass) -> NextPass {
     match (a, b) {
-        (Next::Retry, _) | (_, Next::Retry) => Next::Retry,
-        (Next::Again, _) | (_, Next::Again) => Next::Again,
-        (Next::After(a), Next::After(b)) => Next::After(a.min(b)),
-        (Next::Pending | Next::Settled, other) | (other, Next::Pending | Next::Settled) => other,
+        (NextPass::Retry, _) | (_, NextPass::Retry) => NextPass::Retry,
+        (NextPass::Again, _) | (_, NextPass::Again) => NextPass::Again,
+        (NextPass::After(a), NextPass::After(b)) => NextPass::After(a.min(b)),
+        (NextPass::Pending | NextPass::Settled, other)
+        | (other, NextPass::Pending | NextPass::Settled) => other,
     }
 }

@@ -11,7 +11,7 @@ use orkestra_core::{
         sources::{Answer, ROUNDS, Read},
         status::gated,
         step::{Cycle, StepResult, step},
-        template_data::{Cleanup, Sources},
+        template_data::{CleanupState, TemplateData},
         verdict::{Executed, verdict},
     },
     template,
@@ -19,9 +19,9 @@ use orkestra_core::{
 use orkestra_ground::Clock;
 
 use super::{
-    Next, Pass, Passed, answers, cleanup,
+    NextPass, Pass, Passed, answers, cleanup,
     events::{emit, ignore, report_events, warn},
-    execute::{Outcome, Writes, execute},
+    execute::{WriteOutcome, Writes, execute},
     metadata::{WantedMetadata, remember_made, write_metadata},
     next, normalize, observe,
     report::{report, write_status},
@@ -36,7 +36,7 @@ pub(super) const LEAST_WAIT: Duration = Duration::from_secs(1);
 struct Written {
     /// The custom resource and its children, after the writes.
     after: Observed,
-    sources: Sources,
+    sources: TemplateData,
     executed: Executed,
     /// When the pass is due again, by what was written and by the plan.
     revisits: [Option<Duration>; 2],
@@ -63,7 +63,7 @@ pub(in crate::runtime) async fn reconcile(pass: &Pass<'_>, mut observed: Observe
         return hold(pass, &observed, (held, &cycle), now).await;
     }
     let mut sources = cycle.sources;
-    if sources.cleanup == Some(Cleanup::Due) {
+    if sources.cleanup == Some(CleanupState::Due) {
         return cleanup::clean_up(pass, &observed.cr).await;
     }
     let normalization = sources.prepared.normalization.as_mut();
@@ -144,7 +144,7 @@ async fn conclude(pass: &Pass<'_>, written: Written, now: Timestamp) -> Passed {
     let revisit = [revisit, woken, requeue].into_iter().flatten().min();
     let mut next = soonest(next(&executed, revisit), reported);
     if related::are_new(plan, &executed) {
-        next = soonest(next, Next::Again);
+        next = soonest(next, NextPass::Again);
     }
     Passed {
         next,
@@ -161,7 +161,7 @@ async fn write(
     observed: &Observed,
     writes: Writes,
     wanted: WantedMetadata,
-) -> Result<(Arc<CrRecord>, Outcome), Passed> {
+) -> Result<(Arc<CrRecord>, WriteOutcome), Passed> {
     let ahead = writes.ahead.clone();
     let cr = &observed.cr;
     match write_metadata(pass, cr, &wanted).await {
@@ -187,9 +187,9 @@ async fn write(
                 failures: vec![failed],
                 ..Executed::default()
             };
-            let outcome = Outcome {
+            let outcome = WriteOutcome {
                 executed,
-                ..Outcome::default()
+                ..WriteOutcome::default()
             };
             Ok((cr.clone(), outcome))
         }
@@ -219,7 +219,7 @@ async fn hold(
     let woken = woken.map(|moment| due(&pass.shared.context.clock, now, moment));
     let due = woken.chain(cycle.requeue).min();
     Passed {
-        next: soonest(due.map_or(Next::Settled, Next::After), written),
+        next: soonest(due.map_or(NextPass::Settled, NextPass::After), written),
         error: None,
     }
 }

@@ -7,14 +7,14 @@ use orkestra_core::{
         record::{CrRecord, Observed},
         status::{StatusPatch, reported, status},
         step::Failure,
-        template_data::Sources,
+        template_data::TemplateData,
         verdict::Executed,
     },
     value::project,
 };
 
 use super::{
-    Next, Pass,
+    NextPass, Pass,
     failure::{WITHHELD, failure_of_cr},
     outcome::{WAIT, after_failure},
 };
@@ -22,10 +22,10 @@ use super::{
 /// Writes the status if it differs.
 pub(in crate::runtime) async fn report(
     pass: &Pass<'_>,
-    (after, sources): (&Observed, &Sources),
+    (after, sources): (&Observed, &TemplateData),
     executed: &mut Executed,
     now: Timestamp,
-) -> Next {
+) -> NextPass {
     let patch = status(
         &pass.bound.plan,
         &pass.bound.crd_status,
@@ -52,13 +52,13 @@ pub(super) async fn write_status(
     pass: &Pass<'_>,
     after: &Observed,
     patch: Option<StatusPatch>,
-) -> Result<Next, Failure> {
+) -> Result<NextPass, Failure> {
     let plan = &pass.bound.plan.hash;
     let Some(patch) = patch else {
         if reported(&pass.bound.plan, &pass.bound.crd_status, &after.cr) == Some(true) {
             pass.shared.status_accepted(plan);
         }
-        return Ok(Next::Settled);
+        return Ok(NextPass::Settled);
     };
     let key = &after.cr.id.key;
     Ok(
@@ -75,20 +75,20 @@ pub(super) async fn write_status(
             Ok(answer) => {
                 pass.shared.status_accepted(plan);
                 let Some(now) = pass.bound.crs.store().answer(&answer) else {
-                    return Ok(Next::Settled);
+                    return Ok(NextPass::Settled);
                 };
                 // Only a change of a path that a template reads needs another pass: a state machine continues without a
                 // timer.
                 let read = |record: &CrRecord| project(&record.view, &pass.bound.plan.reads.cr);
                 if read(&now) == read(&after.cr) {
-                    Next::Settled
+                    NextPass::Settled
                 } else {
-                    Next::Again
+                    NextPass::Again
                 }
             }
-            Err(WireError::NotFound(_)) => Next::Settled,
-            Err(WireError::Conflict { .. }) => Next::Retry,
-            Err(WireError::Forbidden { .. }) => Next::After(WAIT),
+            Err(WireError::NotFound(_)) => NextPass::Settled,
+            Err(WireError::Conflict { .. }) => NextPass::Retry,
+            Err(WireError::Forbidden { .. }) => NextPass::After(WAIT),
             Err(error @ WireError::Invalid { .. }) => {
                 let words = if pass.bound.plan.status_shows_secrets() {
                     WITHHELD.to_owned()

@@ -10,7 +10,7 @@ use orkestra_core::{
 };
 
 use super::Pass;
-use crate::{metrics::Verb, runtime::requests::Request};
+use crate::{metrics::Verb, runtime::requests::RequestType};
 
 impl Pass<'_> {
     /// Applies a child.
@@ -28,7 +28,7 @@ impl Pass<'_> {
             .wire
             .apply(kind, key, manager, force, body)
             .await;
-        self.wrote(Request::Apply, Verb::Apply, kind, answer)
+        self.wrote(RequestType::Apply, Verb::Apply, kind, answer)
     }
 
     /// Creates a child.
@@ -45,7 +45,7 @@ impl Pass<'_> {
             .wire
             .create(kind, key, manager, body)
             .await;
-        self.wrote(Request::Create, Verb::Create, kind, answer)
+        self.wrote(RequestType::Create, Verb::Create, kind, answer)
     }
 
     /// Deletes the child of that uid. Returns it if its finalizers keep it.
@@ -62,7 +62,7 @@ impl Pass<'_> {
             resource_version: None,
         };
         let answer = self.shared.requests.wire.delete(kind, key, &how).await;
-        self.wrote(Request::Delete, Verb::Delete, kind, answer)
+        self.wrote(RequestType::Delete, Verb::Delete, kind, answer)
     }
 
     /// Deletes the child of that identity, in exactly that state.
@@ -78,7 +78,7 @@ impl Pass<'_> {
             resource_version: Some(&id.resource_version.to_string()),
         };
         let answer = self.shared.requests.wire.delete(kind, key, &how).await;
-        self.wrote(Request::Delete, Verb::Delete, kind, answer)
+        self.wrote(RequestType::Delete, Verb::Delete, kind, answer)
     }
 
     /// Applies the metadata of a custom resource.
@@ -95,7 +95,7 @@ impl Pass<'_> {
             .wire
             .apply(kind, key, manager, true, body)
             .await;
-        self.wrote(Request::Apply, Verb::ApplyMetadata, kind, answer)
+        self.wrote(RequestType::Apply, Verb::ApplyMetadata, kind, answer)
     }
 
     /// Patches the metadata of an object.
@@ -106,7 +106,7 @@ impl Pass<'_> {
         body: &Node,
         manager: &str,
     ) -> Result<Node, WireError> {
-        let count = (Request::Apply, Verb::ApplyMetadata);
+        let count = (RequestType::Apply, Verb::ApplyMetadata);
         self.merge_patch(count, kind, key, None, (manager, body))
             .await
     }
@@ -119,7 +119,7 @@ impl Pass<'_> {
         body: &Node,
         manager: &str,
     ) -> Result<Node, WireError> {
-        let count = (Request::Apply, Verb::Normalize);
+        let count = (RequestType::Apply, Verb::Normalize);
         self.merge_patch(count, kind, key, None, (manager, body))
             .await
     }
@@ -133,7 +133,7 @@ impl Pass<'_> {
         body: &Node,
         manager: &str,
     ) -> Result<Node, WireError> {
-        let count = (Request::Status, Verb::PatchStatus);
+        let count = (RequestType::Status, Verb::PatchStatus);
         let subresource = subresource.then_some("status");
         self.merge_patch(count, kind, key, subresource, (manager, body))
             .await
@@ -141,7 +141,7 @@ impl Pass<'_> {
 
     async fn merge_patch(
         &self,
-        (request, verb): (Request, Verb),
+        (request, verb): (RequestType, Verb),
         kind: &Served,
         key: &ObjectKey,
         subresource: Option<&str>,
@@ -158,7 +158,7 @@ impl Pass<'_> {
 
     fn wrote<T>(
         &self,
-        request: Request,
+        request: RequestType,
         verb: Verb,
         kind: &Served,
         answer: Result<T, WireError>,

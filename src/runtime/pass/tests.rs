@@ -10,7 +10,7 @@ use orkestra_ground::Clock;
 
 use super::{
     next,
-    outcome::{Next, Passed, WAIT},
+    outcome::{NextPass, Passed, WAIT},
     reconcile::{LEAST_WAIT, due},
 };
 
@@ -35,23 +35,23 @@ fn failures(reasons: &[Reason]) -> Executed {
 fn what_follows_a_failure_is_the_reasons_alone() {
     for reason in Reason::ALL {
         let expected = match reason.again() {
-            RetryWhen::OnChange => Next::Settled,
-            RetryWhen::Slowly => Next::After(WAIT),
-            RetryWhen::Backoff => Next::Retry,
+            RetryWhen::OnChange => NextPass::Settled,
+            RetryWhen::Slowly => NextPass::After(WAIT),
+            RetryWhen::Backoff => NextPass::Retry,
         };
         assert_eq!(next(&failures(&[*reason]), None), expected, "{reason}");
         // A permanent failure is never retried with backoff, and never hides one that is.
         assert!(
-            !reason.is_permanent() || expected != Next::Retry,
+            !reason.is_permanent() || expected != NextPass::Retry,
             "{reason}"
         );
         let both = failures(&[*reason, Reason::Unavailable]);
-        assert_eq!(next(&both, None), Next::Retry, "{reason}");
+        assert_eq!(next(&both, None), NextPass::Retry, "{reason}");
     }
     let soon = Duration::from_secs(3);
     assert_eq!(
         next(&failures(&[Reason::Forbidden, Reason::Invalid]), Some(soon)),
-        Next::After(soon)
+        NextPass::After(soon)
     );
 }
 
@@ -63,7 +63,7 @@ fn a_failure_of_the_custom_resource_itself_counts_by_its_reason() {
         assert_eq!(error.scope, reason.scope(), "{reason}");
         assert_eq!(failed.next, next(&failures(&[*reason]), None), "{reason}");
         // Nothing reports that a webhook refuses no longer.
-        assert_ne!(failed.retried().next, Next::Settled, "{reason}");
+        assert_ne!(failed.retried().next, NextPass::Settled, "{reason}");
     }
 }
 

@@ -9,7 +9,7 @@ use orkestra_core::{
         reason::Reason,
         record::{CrRecord, ObservedChild},
         step::Failure,
-        template_data::Sources,
+        template_data::TemplateData,
         verdict::{Executed, verdict},
     },
     value::{Fault, Path, PathStep},
@@ -37,7 +37,7 @@ pub(in crate::runtime) async fn report(
     let mut next = super::next(&executed, None);
     if !hides_status(&fault.path) {
         let now = pass.shared.context.clock.now();
-        let about = (&observed, &Sources::default());
+        let about = (&observed, &TemplateData::default());
         let written = report_status(pass, about, &mut executed, now).await;
         next = soonest(next, written);
     }

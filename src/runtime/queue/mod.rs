@@ -26,16 +26,16 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::plan::Backoff;
+use orkestra_core::plan::BackoffPlan;
 use orkestra_ground::Entropy;
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
 };
 
-use self::state::{Next, State};
+use self::state::{NextKey, QueueState};
 pub use self::turns::QueueKey;
-pub use self::workers::{SURPLUS_IDLE, WorkerCount, Workers};
+pub use self::workers::{QueueWorkers, SURPLUS_IDLE, WorkerCount};
 
 /// The fraction of a backoff that jitter may remove.
 const BACKOFF_SPREAD: f64 = 0.2;
@@ -78,17 +78,17 @@ impl Cause {
 }
 
 /// The queue; clones share it.
-pub struct Queue<K: QueueKey> {
+pub struct WorkQueue<K: QueueKey> {
     inner: Arc<Inner<K>>,
 }
 
 struct Inner<K: QueueKey> {
-    state: Mutex<State<K>>,
+    state: Mutex<QueueState<K>>,
     wake: Notify,
     entropy: Entropy,
 }
 
-impl<K: QueueKey> Clone for Queue<K> {
+impl<K: QueueKey> Clone for WorkQueue<K> {
     fn clone(&self) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
@@ -96,18 +96,18 @@ impl<K: QueueKey> Clone for Queue<K> {
     }
 }
 
-impl<K: QueueKey> fmt::Debug for Queue<K> {
+impl<K: QueueKey> fmt::Debug for WorkQueue<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Queue")
     }
 }
 
-impl<K: QueueKey> Queue<K> {
+impl<K: QueueKey> WorkQueue<K> {
     /// Creates an empty queue that draws its jitter from `entropy`.
     pub fn new(entropy: Entropy) -> Self {
         Self {
             inner: Arc::new(Inner {
-                state: Mutex::new(State::new()),
+                state: Mutex::new(QueueState::new()),
                 wake: Notify::new(),
                 entropy,
             }),
@@ -146,20 +146,20 @@ impl<K: QueueKey> Queue<K> {
     }
 
     /// Removes all state of `key`, whose object is gone. A running pass is not affected; its requests (`add_after`, `retry`)
-    /// are ignored, while [`Queue::add`] adds the key again.
+    /// are ignored, while [`WorkQueue::add`] adds the key again.
     pub fn remove(&self, key: &K) {
         self.inner.change(|state, _| state.remove(key));
     }
 
-    /// Waits for the next key. None after [`Queue::shutdown`]. Cancel-safe: no key is lost.
+    /// Waits for the next key. None after [`WorkQueue::shutdown`]. Cancel-safe: no key is lost.
     pub async fn take(&self) -> Option<TakenKey<K>> {
         loop {
             // Registered before the check: a key that is added in between wakes it.
             let mut wake = std::pin::pin!(self.inner.wake.notified());
             wake.as_mut().enable();
-            match self.inner.change(State::next) {
-                Next::Closed => return None,
-                Next::Job(job) => {
+            match self.inner.change(QueueState::next) {
+                NextKey::Closed => return None,
+                NextKey::Job(job) => {
                     return Some(TakenKey {
                         key: job.key,
                         waited: job.waited,
@@ -167,8 +167,8 @@ impl<K: QueueKey> Queue<K> {
                         inner: Arc::clone(&self.inner),
                     });
                 }
-                Next::Wait(None) => wake.await,
-                Next::Wait(Some(at)) => {
+                NextKey::Wait(None) => wake.await,
+                NextKey::Wait(Some(at)) => {
                     tokio::select! {
                         () = wake => {}
                         // Boxed: most queues have no key for later.
@@ -196,18 +196,18 @@ impl<K: QueueKey> Queue<K> {
         }
     }
 
-    /// Sets whether `key` is taken even while the queue is held; [`Queue::remove`] resets this.
+    /// Sets whether `key` is taken even while the queue is held; [`WorkQueue::remove`] resets this.
     pub fn let_through(&self, key: &K, through: bool) {
         self.inner
             .change(|state, _| state.let_through(key, through));
     }
 
     /// Sets the backoff for keys whose pass fails from now on; delays that have begun stay.
-    pub fn set_backoff(&self, backoff: Backoff) {
+    pub fn set_backoff(&self, backoff: BackoffPlan) {
         self.inner.change(|state, _| state.set_backoff(backoff));
     }
 
-    /// Ends every [`Queue::take`], now and later, and drops waiting keys. Running passes are not affected.
+    /// Ends every [`WorkQueue::take`], now and later, and drops waiting keys. Running passes are not affected.
     pub fn shutdown(&self) {
         self.inner.change(|state, _| state.close());
         self.inner.wake.notify_waiters();
@@ -215,33 +215,33 @@ impl<K: QueueKey> Queue<K> {
 
     /// Returns how many keys wait for a worker.
     pub fn depth(&self) -> usize {
-        self.inner.look(State::depth)
+        self.inner.look(QueueState::depth)
     }
 
-    /// Returns how many keys wait for a time: backoff, breaker, [`Queue::add_after`].
+    /// Returns how many keys wait for a time: backoff, breaker, [`WorkQueue::add_after`].
     pub fn delayed(&self) -> usize {
-        self.inner.look(State::delayed)
+        self.inner.look(QueueState::delayed)
     }
 
     /// Returns how long the longest waiting key has waited for a worker.
     pub fn oldest(&self) -> Option<Duration> {
-        let since = self.inner.look(State::oldest)?;
+        let since = self.inner.look(QueueState::oldest)?;
         Some(Instant::now().saturating_duration_since(since))
     }
 
     /// Returns how many keys workers have taken.
     pub fn busy(&self) -> usize {
-        self.inner.look(State::busy)
+        self.inner.look(QueueState::busy)
     }
 
     /// Returns the keys that workers have taken.
     pub fn running(&self) -> Vec<K> {
-        self.inner.look(State::running)
+        self.inner.look(QueueState::running)
     }
 
     /// Returns how often the breaker has delayed a key.
     pub fn slowed(&self) -> u64 {
-        self.inner.look(State::slowed)
+        self.inner.look(QueueState::slowed)
     }
 
     /// True if the breaker delays `key` at the moment.
@@ -257,18 +257,18 @@ impl<K: QueueKey> Queue<K> {
 
     /// Returns how many keys use memory: all but idle ones.
     pub fn known(&self) -> usize {
-        self.inner.look(State::known)
+        self.inner.look(QueueState::known)
     }
 }
 
 impl<K: QueueKey> Inner<K> {
-    fn look<T>(&self, f: impl FnOnce(&State<K>) -> T) -> T {
+    fn look<T>(&self, f: impl FnOnce(&QueueState<K>) -> T) -> T {
         f(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Changes the state, then wakes the workers concerned: one worker for a new key, every worker for an earlier time, since
     /// each sleeps until the earliest time known to it.
-    fn change<T>(&self, f: impl FnOnce(&mut State<K>, Instant) -> T) -> T {
+    fn change<T>(&self, f: impl FnOnce(&mut QueueState<K>, Instant) -> T) -> T {
         let (result, more, earlier) = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let (depth, due) = (state.depth(), state.due());
@@ -305,7 +305,7 @@ pub struct TakenKey<K: QueueKey> {
 
 impl<K: QueueKey + fmt::Debug> fmt::Debug for TakenKey<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Taken").field(&self.key).finish()
+        f.debug_tuple("TakenKey").field(&self.key).finish()
     }
 }
 

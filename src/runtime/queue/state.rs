@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::plan::Backoff;
+use orkestra_core::plan::BackoffPlan;
 use tokio::time::Instant;
 
 use super::{BREAKER_BURST, BREAKER_REFILL, Cause, QueueKey, RESYNC_SHARE, turns::WaitingKeys};
@@ -16,8 +16,8 @@ use super::{BREAKER_BURST, BREAKER_REFILL, Cause, QueueKey, RESYNC_SHARE, turns:
 const SWEEP_EVERY: Duration = BREAKER_REFILL.saturating_mul(BREAKER_BURST + 1);
 
 /// The state of the keys that are not idle.
-pub(super) struct State<K: QueueKey> {
-    entries: HashMap<K, Entry>,
+pub(super) struct QueueState<K: QueueKey> {
+    entries: HashMap<K, KeyState>,
     /// Keys that a worker may take: changed ones, then those in resync.
     lanes: [WaitingKeys<K>; 2],
     delayed: BTreeMap<(Instant, u64), K>,
@@ -27,7 +27,7 @@ pub(super) struct State<K: QueueKey> {
     running: usize,
     slowed: u64,
     sweep_at: Option<Instant>,
-    backoff: Backoff,
+    backoff: BackoffPlan,
     /// No key is taken for now, except those in `through`.
     held: bool,
     /// No key at all is taken for now.
@@ -39,7 +39,7 @@ pub(super) struct State<K: QueueKey> {
     closed: bool,
 }
 
-struct Entry {
+struct KeyState {
     running: bool,
     /// Removed while it ran: only a new `add` brings it back.
     gone: bool,
@@ -75,7 +75,7 @@ pub(super) struct Job<K> {
 }
 
 /// The result of `next`.
-pub(super) enum Next<K> {
+pub(super) enum NextKey<K> {
     /// A key to process.
     Job(Job<K>),
     /// No key before that time, or before one is added.
@@ -84,7 +84,7 @@ pub(super) enum Next<K> {
     Closed,
 }
 
-impl Entry {
+impl KeyState {
     fn new(now: Instant) -> Self {
         Self {
             running: false,
@@ -111,7 +111,7 @@ impl Entry {
     }
 }
 
-impl<K: QueueKey> State<K> {
+impl<K: QueueKey> QueueState<K> {
     pub(super) fn new() -> Self {
         Self {
             entries: HashMap::new(),
@@ -122,7 +122,7 @@ impl<K: QueueKey> State<K> {
             running: 0,
             slowed: 0,
             sweep_at: None,
-            backoff: Backoff::default(),
+            backoff: BackoffPlan::default(),
             held: false,
             paused: false,
             through: HashSet::new(),
@@ -139,7 +139,7 @@ impl<K: QueueKey> State<K> {
         let entry = self
             .entries
             .entry(key.clone())
-            .or_insert_with(|| Entry::new(now));
+            .or_insert_with(|| KeyState::new(now));
         entry.gone = false;
         let moved = match entry.wanted {
             Some(wanted) if wanted.cause <= cause => return,
@@ -174,7 +174,7 @@ impl<K: QueueKey> State<K> {
         let entry = self
             .entries
             .entry(key.clone())
-            .or_insert_with(|| Entry::new(now));
+            .or_insert_with(|| KeyState::new(now));
         if entry.gone {
             return;
         }
@@ -200,7 +200,7 @@ impl<K: QueueKey> State<K> {
         let entry = self
             .entries
             .entry(key.clone())
-            .or_insert_with(|| Entry::new(now));
+            .or_insert_with(|| KeyState::new(now));
         if entry.gone {
             return;
         }
@@ -243,9 +243,9 @@ impl<K: QueueKey> State<K> {
     }
 
     /// Returns the next key that a worker may take. This drops its pending delay: the pass decides again.
-    pub(super) fn next(&mut self, now: Instant) -> Next<K> {
+    pub(super) fn next(&mut self, now: Instant) -> NextKey<K> {
         if self.closed {
-            return Next::Closed;
+            return NextKey::Closed;
         }
         self.promote(now);
         self.sweep(now);
@@ -276,13 +276,13 @@ impl<K: QueueKey> State<K> {
                 self.delayed.remove(&(delay.at, delay.ticket));
             }
             self.running += 1;
-            return Next::Job(Job {
+            return NextKey::Job(Job {
                 key,
                 cause: wanted.cause,
                 waited: now.saturating_duration_since(wanted.since),
             });
         }
-        Next::Wait(self.due().into_iter().chain(self.sweep_at).min())
+        NextKey::Wait(self.due().into_iter().chain(self.sweep_at).min())
     }
 
     /// Ends the pass over `key`; if it was added meanwhile, it is queued again.
@@ -323,7 +323,7 @@ impl<K: QueueKey> State<K> {
     }
 
     /// Sets the backoff for keys whose pass fails from now on; delays that have begun stay.
-    pub(super) fn set_backoff(&mut self, backoff: Backoff) {
+    pub(super) fn set_backoff(&mut self, backoff: BackoffPlan) {
         self.backoff = backoff;
     }
 
@@ -417,7 +417,7 @@ impl<K: QueueKey> State<K> {
         self.entries
             .retain(|_, entry| !entry.is_idle() || entry.spent_until > now);
         self.entries.shrink_to_fit();
-        let again = self.entries.values().any(Entry::is_idle);
+        let again = self.entries.values().any(KeyState::is_idle);
         self.sweep_at = again.then(|| now + SWEEP_EVERY);
     }
 
@@ -474,8 +474,8 @@ impl<K: QueueKey> State<K> {
 }
 
 /// Returns the delay for a key that failed once more than `failures` times in a row.
-fn wait(backoff: Backoff, failures: u32) -> Duration {
-    let Backoff {
+fn wait(backoff: BackoffPlan, failures: u32) -> Duration {
+    let BackoffPlan {
         first,
         longest,
         factor,

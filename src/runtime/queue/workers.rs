@@ -13,7 +13,7 @@ use orkestra_ground::tasks::{self, Ends, Task};
 use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Queue, QueueKey, TakenKey};
+use super::{QueueKey, TakenKey, WorkQueue};
 
 /// How long a surplus worker waits for a key before it ends.
 pub const SURPLUS_IDLE: Duration = Duration::from_secs(10);
@@ -47,13 +47,13 @@ impl From<usize> for WorkerCount {
 ///
 /// A panic ends only its pass: the key is retried with backoff, and the worker continues. Dropping the set lets running
 /// passes end without waiting for them.
-pub struct Workers<K: QueueKey>(Arc<WorkerPool<K>>);
+pub struct QueueWorkers<K: QueueKey>(Arc<WorkerPool<K>>);
 
 /// The shared state of the workers of a set.
 struct WorkerPool<K: QueueKey> {
     /// The name of the set, for logs.
     name: Box<str>,
-    queue: Queue<K>,
+    queue: WorkQueue<K>,
     pass: Pass<K>,
     roll: Mutex<Roll>,
     tasks: TaskTracker,
@@ -78,19 +78,19 @@ impl Roll {
     }
 }
 
-impl<K: QueueKey> fmt::Debug for Workers<K> {
+impl<K: QueueKey> fmt::Debug for QueueWorkers<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workers")
+        f.debug_struct("QueueWorkers")
             .field("count", &self.count())
             .finish_non_exhaustive()
     }
 }
 
-impl<K: QueueKey + Send + Sync + 'static> Workers<K> {
+impl<K: QueueKey + Send + Sync + 'static> QueueWorkers<K> {
     /// Starts workers of `name` on the current tokio runtime; `counted` is called with their number whenever it changes.
     pub fn start(
         name: &str,
-        queue: Queue<K>,
+        queue: WorkQueue<K>,
         count: impl Into<WorkerCount>,
         counted: impl Fn(usize) + Send + Sync + 'static,
         pass: impl Fn(TakenKey<K>) -> BoxFuture<'static, ()> + Send + Sync + 'static,
@@ -135,14 +135,14 @@ impl<K: QueueKey + Send + Sync + 'static> Workers<K> {
     }
 }
 
-impl<K: QueueKey> Workers<K> {
+impl<K: QueueKey> QueueWorkers<K> {
     /// Returns the number of workers that take keys, without surplus ones that finish their pass.
     pub fn count(&self) -> usize {
         self.0.roll().count()
     }
 }
 
-impl<K: QueueKey> Drop for Workers<K> {
+impl<K: QueueKey> Drop for QueueWorkers<K> {
     fn drop(&mut self) {
         let mut roll = self.0.roll();
         roll.workers = WorkerCount::from(0);

@@ -17,7 +17,7 @@ use orkestra_core::{
         observe::Lead,
         reason::Reason,
         record::{ChildRecord, CrRecord, Uid},
-        step::{Failure, Scopes},
+        step::{Failure, ServedScopes},
     },
 };
 use orkestra_ground::changes::{change, first};
@@ -52,7 +52,7 @@ pub(in crate::runtime) struct BoundPlan {
 /// A kind of children: all objects of it that may belong to the operator, of any owner.
 pub(in crate::runtime) type Kind = Scoped<ChildRecord>;
 
-impl Scopes for BoundPlan {
+impl ServedScopes for BoundPlan {
     fn is_namespaced(&self, kind: &GroupKind) -> Option<bool> {
         Some(self.find(kind)?.served().namespaced)
     }

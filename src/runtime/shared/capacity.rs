@@ -25,7 +25,7 @@ pub(in crate::runtime) struct Pace {
 
 /// The capacity of one operator.
 #[derive(Debug, Default)]
-pub(in crate::runtime) struct Capacity {
+pub(in crate::runtime) struct OperatorCapacity {
     /// Workers that take keys; 0 before they run.
     workers: AtomicUsize,
     /// The capacity that an autoscaler sets instead of the declared one.
@@ -34,7 +34,7 @@ pub(in crate::runtime) struct Capacity {
     pub(in crate::runtime) rescale: Notify,
 }
 
-impl Capacity {
+impl OperatorCapacity {
     /// Returns how many workers take keys.
     pub(in crate::runtime) fn workers(&self) -> usize {
         self.workers.load(Ordering::Relaxed)

@@ -16,7 +16,7 @@ use crate::runtime::lock::lock;
 
 /// The custom resources of one operator.
 #[derive(Debug, Default)]
-pub(in crate::runtime) struct Instances {
+pub(in crate::runtime) struct OperatorInstances {
     memories: Mutex<HashMap<ObjectKey, PassMemory>>,
     known: Mutex<Known>,
 }
@@ -29,7 +29,7 @@ struct Known {
     namespaces: BTreeMap<Option<Key>, usize>,
 }
 
-impl Instances {
+impl OperatorInstances {
     /// Takes the memory of a custom resource for a pass: the queue allows no two passes over one key. The part that stays
     /// says whether it is ready, which does not change while a pass only reads.
     pub(in crate::runtime) fn take_memory(&self, key: &ObjectKey) -> Memory {
@@ -94,7 +94,7 @@ impl Instances {
         lock(&self.known).namespaces.len()
     }
 
-    /// Removes all custom resources and returns their keys; what passes remembered stays until [`Instances::forget_all`].
+    /// Removes all custom resources and returns their keys; what passes remembered stays until [`OperatorInstances::forget_all`].
     pub(super) fn drain(&self) -> Vec<ObjectKey> {
         let known = std::mem::take(&mut *lock(&self.known));
         known.uids.into_values().collect()
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn namespaces_are_counted_while_they_have_custom_resources() {
-        let instances = Instances::default();
+        let instances = OperatorInstances::default();
         let one = |uid: &str, namespace: &str| {
             let key = ObjectKey {
                 namespace: Some(namespace.into()),

@@ -26,7 +26,7 @@ struct Pass {
 
 /// A summary of the recent passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Recent {
+pub(super) struct RecentPasses {
     /// The 95th percentile of their duration.
     pub(super) p95: Duration,
     /// The percentage of failed passes.
@@ -48,7 +48,7 @@ impl Meter {
     }
 
     /// Returns a summary of the passes of the last minute; zero if there was none.
-    pub(super) fn recent(&self) -> Recent {
+    pub(super) fn recent(&self) -> RecentPasses {
         let mut passes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         while (passes.front()).is_some_and(|pass| now.duration_since(pass.ended) > WINDOW) {
@@ -58,13 +58,13 @@ impl Meter {
         let mut took: Vec<Duration> = passes.iter().map(|pass| pass.took).collect();
         drop(passes);
         if took.is_empty() {
-            return Recent::default();
+            return RecentPasses::default();
         }
         // Nearest rank: the smallest that at least 95 of 100 do not exceed.
         let rank = (took.len() * 95).div_ceil(100) - 1;
         let error_percent = u64::try_from(failed * 100 / took.len()).unwrap_or(100);
         let (_, p95, _) = took.select_nth_unstable(rank);
-        Recent {
+        RecentPasses {
             p95: *p95,
             error_percent,
         }
@@ -80,7 +80,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_slowest_twentieth_does_not_count_and_old_passes_are_forgotten() {
         let meter = Meter::default();
-        assert_eq!(meter.recent(), Recent::default());
+        assert_eq!(meter.recent(), RecentPasses::default());
         for number in 1..=100 {
             meter.ended(Duration::from_millis(number), number % 4 == 0);
         }
@@ -96,7 +96,7 @@ mod tests {
             (Duration::from_secs(3), 100)
         );
         advance(Duration::from_secs(50)).await;
-        assert_eq!(meter.recent(), Recent::default());
+        assert_eq!(meter.recent(), RecentPasses::default());
     }
 
     #[tokio::test(start_paused = true)]

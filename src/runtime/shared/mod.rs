@@ -35,11 +35,11 @@ use tokio::sync::{Notify, watch};
 
 use self::{
     bound_plan::BoundPlan,
-    capacity::Capacity,
-    instances::Instances,
+    capacity::OperatorCapacity,
+    instances::OperatorInstances,
     orphaned::Orphaned,
     passes::{Failed, Passes},
-    standby::Recent,
+    standby::RecentChanges,
     status_writes::StatusWrites,
     uniques::Uniques,
 };
@@ -48,11 +48,11 @@ use crate::{
     runtime::{
         context::{Context, operators::Live},
         lock::lock,
-        queue::{Lane, Queue},
+        queue::{Lane, WorkQueue},
         requests::Requests,
         sources::OperatorSources,
         status::{
-            Phase, Problem, Role,
+            OperatorProblem, Phase, Role,
             health::{HealthChange, Measure},
         },
     },
@@ -66,7 +66,7 @@ pub(super) struct Shared {
     pub(super) role: Role,
     pub(super) metrics: OperatorMetrics,
     pub(super) requests: Requests,
-    pub(super) queue: Queue<ObjectKey>,
+    pub(super) queue: WorkQueue<ObjectKey>,
     /// What passes read beside custom resources and their children.
     pub(super) sources: OperatorSources,
     /// The plan with its watches; none while the operator waits for its CRD.
@@ -80,16 +80,16 @@ pub(super) struct Shared {
     /// Wakes the publisher: the operator's status may have changed.
     pub(super) changed: Arc<Notify>,
     pub(super) passes: Passes,
-    pub(super) capacity: Capacity,
+    pub(super) capacity: OperatorCapacity,
     pub(super) life: Mutex<Life>,
-    pub(super) instances: Instances,
+    pub(super) instances: OperatorInstances,
     /// The values that `unique` compares.
     pub(super) uniques: Uniques,
     /// Deleted custom resources that left children.
     orphaned: Mutex<Orphaned>,
     status_writes: StatusWrites,
     /// Recent changes, while another process leads; none while this one works.
-    recent: Mutex<Option<Recent>>,
+    recent: Mutex<Option<RecentChanges>>,
 }
 
 /// The state of an operator.
@@ -103,7 +103,7 @@ pub(super) struct Life {
     /// Bound, but not in force yet.
     pub(super) pending: Option<Arc<BoundPlan>>,
     /// Why the wanted plan cannot even be bound.
-    pub(super) obstacle: Option<Problem>,
+    pub(super) obstacle: Option<OperatorProblem>,
 }
 
 impl Shared {
@@ -111,7 +111,7 @@ impl Shared {
         context: Arc<Context>,
         role: Role,
         metrics: OperatorMetrics,
-        queue: Queue<ObjectKey>,
+        queue: WorkQueue<ObjectKey>,
         wanted: Revised,
     ) -> Self {
         let share = wanted.plan.full_name();
@@ -132,9 +132,9 @@ impl Shared {
             rebind: Notify::new(),
             changed,
             passes: Passes::default(),
-            capacity: Capacity::default(),
+            capacity: OperatorCapacity::default(),
             life: Mutex::default(),
-            instances: Instances::default(),
+            instances: OperatorInstances::default(),
             uniques: Uniques::default(),
             orphaned: Mutex::default(),
             status_writes: StatusWrites::default(),
@@ -172,16 +172,16 @@ impl Shared {
     }
 
     /// Returns the problems of the requests that passes made.
-    pub(super) fn problems(&self) -> Vec<Problem> {
+    pub(super) fn problems(&self) -> Vec<OperatorProblem> {
         let rights = self.requests.refusals().into_iter();
-        let mut problems: Vec<Problem> = rights
-            .map(|message| Problem {
+        let mut problems: Vec<OperatorProblem> = rights
+            .map(|message| OperatorProblem {
                 reason: KatalogReason::Forbidden,
                 message,
             })
             .collect();
         if let Some(message) = self.status_writes.problem() {
-            problems.push(Problem {
+            problems.push(OperatorProblem {
                 reason: KatalogReason::StatusNotWritable,
                 message,
             });
@@ -203,7 +203,11 @@ impl Shared {
     }
 
     /// Sets the plan that is bound but not in force yet, and why the wanted plan cannot be bound.
-    pub(super) fn set_pending(&self, pending: Option<Arc<BoundPlan>>, obstacle: Option<Problem>) {
+    pub(super) fn set_pending(
+        &self,
+        pending: Option<Arc<BoundPlan>>,
+        obstacle: Option<OperatorProblem>,
+    ) {
         let mut life = lock(&self.life);
         (life.pending, life.obstacle) = (pending, obstacle);
         drop(life);

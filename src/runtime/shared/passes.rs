@@ -4,10 +4,10 @@ use std::{sync::Mutex, time::Duration};
 
 use orkestra_core::{plan::ObjectKey, reasons::FailureScope, reconcile::verdict::Executed};
 
-use super::meter::{Meter, Recent};
+use super::meter::{Meter, RecentPasses};
 use crate::runtime::{
     lock::lock,
-    status::health::{Degraded, Health, HealthChange, Measure},
+    status::health::{Degraded, HealthChange, Measure, OperatorHealth},
 };
 
 /// The failure of a pass.
@@ -41,7 +41,7 @@ pub(in crate::runtime) struct PassCounters {
 #[derive(Debug, Default)]
 pub(in crate::runtime) struct Passes {
     counters: Mutex<PassCounters>,
-    health: Mutex<Health>,
+    health: Mutex<OperatorHealth>,
     /// The recent passes.
     meter: Meter,
 }
@@ -87,7 +87,7 @@ impl Passes {
 
     /// Starts over, since the CRD is gone; the counters stay.
     pub(super) fn clear(&self) {
-        *lock(&self.health) = Health::default();
+        *lock(&self.health) = OperatorHealth::default();
     }
 
     /// Returns the counters.
@@ -102,7 +102,7 @@ impl Passes {
     }
 
     /// Returns a summary of the passes of the last minute.
-    pub(super) fn recent(&self) -> Recent {
+    pub(super) fn recent(&self) -> RecentPasses {
         self.meter.recent()
     }
 }

@@ -18,12 +18,12 @@ const FEW: usize = 256;
 
 /// Custom resources that changed recently.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
+pub(super) struct RecentChanges {
     changed: HashMap<ObjectKey, Instant>,
     sweep_above: usize,
 }
 
-impl Recent {
+impl RecentChanges {
     fn note(&mut self, key: ObjectKey, now: Instant) {
         self.changed.insert(key, now);
         if self.changed.len() > self.sweep_above.max(FEW) {
@@ -105,7 +105,7 @@ mod tests {
     fn only_what_changed_within_a_take_over_is_recent() {
         let start = Instant::now();
         let later = start + Duration::from_secs(10);
-        let mut recent = Recent::default();
+        let mut recent = RecentChanges::default();
         recent.note(key("old"), start);
         recent.note(key("new"), later);
         recent.note(key("gone"), later);
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn old_changes_take_no_memory() {
         let start = Instant::now();
-        let mut recent = Recent::default();
+        let mut recent = RecentChanges::default();
         for second in 0..3_000_u64 {
             for one in 0..4 {
                 let name = format!("p{second}-{one}");

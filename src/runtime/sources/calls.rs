@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::{
-        calls::{self, CallFailure, Request},
+        calls::{self, CallFailure, CallRequest},
         external::answered,
         sources::Answer,
     },
@@ -29,7 +29,7 @@ use crate::{
     external::Client,
     runtime::{
         lock::lock,
-        queue::{Lane, Queue},
+        queue::{Lane, WorkQueue},
     },
 };
 
@@ -37,14 +37,14 @@ use crate::{
 const MOST_KEPT: usize = 16 * 1024 * 1024;
 
 /// The calls of one operator.
-pub(in crate::runtime) struct Calls {
+pub(in crate::runtime) struct OperatorCalls {
     client: Client,
-    queue: Queue<ObjectKey>,
-    state: Arc<Mutex<State>>,
+    queue: WorkQueue<ObjectKey>,
+    state: Arc<Mutex<CallsState>>,
 }
 
 #[derive(Default)]
-struct State {
+struct CallsState {
     /// Undecided passes, by custom resource.
     passes: HashMap<ObjectKey, WaitingPass>,
     kept: CachedAnswers,
@@ -55,7 +55,7 @@ struct WaitingPass {
     /// The present time for templates until it is decided.
     now: Timestamp,
     /// By the call's position in the plan: Motifs may have calls of the same name.
-    calls: BTreeMap<usize, (Request, Progress)>,
+    calls: BTreeMap<usize, (CallRequest, Progress)>,
 }
 
 enum Progress {
@@ -64,8 +64,8 @@ enum Progress {
     Done(Answer),
 }
 
-impl Calls {
-    pub(in crate::runtime) fn new(client: Client, queue: Queue<ObjectKey>) -> Self {
+impl OperatorCalls {
+    pub(in crate::runtime) fn new(client: Client, queue: WorkQueue<ObjectKey>) -> Self {
         Self {
             client,
             queue,
@@ -95,7 +95,7 @@ impl Calls {
     pub(in crate::runtime) fn answer(
         &self,
         key: &ObjectKey,
-        request: &Request,
+        request: &CallRequest,
         now: Timestamp,
     ) -> Option<Answer> {
         let state = &mut *lock(&self.state);
@@ -130,7 +130,7 @@ impl Calls {
     }
 
     /// Makes the call, then queues the custom resource.
-    fn call(&self, key: ObjectKey, request: Request) -> impl Future<Output = ()> + use<> {
+    fn call(&self, key: ObjectKey, request: CallRequest) -> impl Future<Output = ()> + use<> {
         let client = self.client.in_namespace(key.namespace.as_deref());
         let answered = self.answered();
         async move {
@@ -140,13 +140,13 @@ impl Calls {
     }
 
     /// Returns the function that answers a call whose task failed.
-    fn ended(&self, key: ObjectKey, request: Request) -> impl FnOnce() + Send + use<> {
+    fn ended(&self, key: ObjectKey, request: CallRequest) -> impl FnOnce() + Send + use<> {
         let answered = self.answered();
         move || answered(key, &request, &panicked())
     }
 
     /// Returns the function that records an answer, and queues the custom resource if its pass waits for it.
-    fn answered(&self) -> impl FnOnce(ObjectKey, &Request, &calls::Answer) + Send + use<> {
+    fn answered(&self) -> impl FnOnce(ObjectKey, &CallRequest, &calls::CallAnswer) + Send + use<> {
         let queue = self.queue.clone();
         // The task must not keep its own state alive.
         let state = Arc::downgrade(&self.state);
@@ -159,9 +159,9 @@ impl Calls {
     }
 }
 
-impl State {
+impl CallsState {
     /// Records an answer; true if a pass waits for it.
-    fn done(&mut self, key: &ObjectKey, request: &Request, answer: &calls::Answer) -> bool {
+    fn done(&mut self, key: &ObjectKey, request: &CallRequest, answer: &calls::CallAnswer) -> bool {
         let reported = answered(answer);
         if answer.error.is_none() {
             self.kept.put(request, answer.body.len(), &reported);
@@ -179,30 +179,30 @@ impl State {
 }
 
 /// The answer for a bug in Orkestra: the pass reports it, and the next one retries.
-fn panicked() -> calls::Answer {
-    calls::Answer {
+fn panicked() -> calls::CallAnswer {
+    calls::CallAnswer {
         error: Some(CallFailure {
             message: "the call ended in a panic".into(),
             permanent: false,
         }),
-        ..calls::Answer::default()
+        ..calls::CallAnswer::default()
     }
 }
 
 /// Successful answers that are reused.
 #[derive(Default)]
 struct CachedAnswers {
-    answers: HashMap<Request, (Instant, usize, Answer)>,
+    answers: HashMap<CallRequest, (Instant, usize, Answer)>,
     bytes: usize,
 }
 
 impl CachedAnswers {
-    fn get(&self, request: &Request) -> Option<Answer> {
+    fn get(&self, request: &CallRequest) -> Option<Answer> {
         let (until, _, answer) = self.answers.get(request)?;
         (Instant::now() < *until).then(|| answer.clone())
     }
 
-    fn put(&mut self, request: &Request, bytes: usize, answer: &Answer) {
+    fn put(&mut self, request: &CallRequest, bytes: usize, answer: &Answer) {
         let now = Instant::now();
         let Some(until) = request.cache_for.and_then(|time| now.checked_add(time)) else {
             return;
@@ -238,8 +238,8 @@ mod tests {
 
     use super::*;
 
-    fn request(url: &str, cache_for: Option<Duration>) -> Request {
-        Request {
+    fn request(url: &str, cache_for: Option<Duration>) -> CallRequest {
+        CallRequest {
             place: 0,
             name: "flags".into(),
             method: "GET",
@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn reported(text: &str) -> Answer {
-        answered(&calls::Answer {
+        answered(&calls::CallAnswer {
             status: Some(200),
             body: text.into(),
             error: None,
@@ -263,13 +263,13 @@ mod tests {
     }
 
     /// Returns an operator's calls, none of which is permitted: they end immediately.
-    fn calls() -> (Calls, ObjectKey) {
+    fn calls() -> (OperatorCalls, ObjectKey) {
         let key = ObjectKey {
             namespace: Some("shop".into()),
             name: "web".into(),
         };
         (
-            Calls::new(Client::closed(), Queue::new(Entropy::system())),
+            OperatorCalls::new(Client::closed(), WorkQueue::new(Entropy::system())),
             key,
         )
     }
@@ -278,7 +278,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    async fn answered_to(calls: &Calls, key: &ObjectKey, request: &Request) -> Answer {
+    async fn answered_to(calls: &OperatorCalls, key: &ObjectKey, request: &CallRequest) -> Answer {
         loop {
             if let Some(answer) = calls.answer(key, request, at(1)) {
                 return answer;
@@ -336,7 +336,7 @@ mod tests {
     async fn calls_of_one_name_in_two_motifs_are_two_calls() {
         let (calls, key) = calls();
         let first = request("https://a.example", None);
-        let second = Request {
+        let second = CallRequest {
             place: 1,
             url: "https://b.example".into(),
             ..first.clone()

@@ -22,7 +22,7 @@ use orkestra_cluster::{
 use orkestra_core::{
     plan::{
         GroupKind, ObjectKey, OperatorPlan, ResourceType,
-        cross::{CrossPlan, CrossSelector, CrossTarget, HEALTH, METRICS, label_path},
+        cross::{CrossPlan, CrossSelectorPlan, CrossTarget, HEALTH, METRICS, label_path},
     },
     reconcile::{
         record::CrRecord,
@@ -34,7 +34,7 @@ use orkestra_core::{
 use super::{introspection, next, readers::Readers};
 use crate::runtime::{
     context::{Context, operators::Listed},
-    status::health::State,
+    status::health::OperatorState,
 };
 
 /// The current target of an entry of `cross`.
@@ -68,7 +68,7 @@ struct Target {
 pub(in crate::runtime) struct TargetState {
     readable: Result<bool, String>,
     kind: Option<ResourceType>,
-    health: Option<State>,
+    health: Option<OperatorState>,
 }
 
 /// Resolves the entries of `plan`.
@@ -215,7 +215,7 @@ impl Targets {
             health: (target.operator.as_ref())
                 .filter(|_| target.reads_health)
                 .and_then(Listed::now)
-                .map(|now| State::of(&now.status)),
+                .map(|now| OperatorState::of(&now.status)),
         };
         let all = self.0.iter();
         all.map(|(name, target)| (name.clone(), state(target)))
@@ -318,7 +318,7 @@ fn object_key(served: &Served, namespace: Option<&str>, name: &str) -> ObjectKey
 /// Queues the readers of a target whose fields that the entry reads changed.
 fn queue_readers(readers: Weak<Readers>, entry: &CrossPlan) -> Subscriber<CrRecord> {
     let (name, paths) = (entry.name.clone(), entry.kept_paths());
-    let by_name = matches!(entry.selector, CrossSelector::Name(_));
+    let by_name = matches!(entry.selector, CrossSelectorPlan::Name(_));
     Arc::new(move |change: &Change<CrRecord>| {
         let Some(readers) = readers.upgrade() else {
             return;

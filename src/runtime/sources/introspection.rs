@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::next;
 use crate::runtime::{
     context::{Context, operators::Listed},
-    status::{OperatorStatus, health::State},
+    status::{OperatorStatus, health::OperatorState},
 };
 
 /// The operator itself, for templates that read its health or its metrics.
@@ -37,10 +37,10 @@ impl OwnOperator {
     }
 
     /// Returns its state, if the plan reads it: its change affects all custom resources.
-    pub(in crate::runtime) fn source_state(&self) -> Option<State> {
+    pub(in crate::runtime) fn source_state(&self) -> Option<OperatorState> {
         let status = self.read_status()?;
         let status = status.borrow();
-        Some(State::of(&status))
+        Some(OperatorState::of(&status))
     }
 
     /// Returns a future that completes when [`OwnOperator::source_state`] may have changed; none if the plan does not read it.
@@ -75,7 +75,7 @@ fn process(home: Option<&str>) -> Node {
 
 /// Returns `.health` of an operator with this status.
 pub(super) fn health(status: &OperatorStatus, now: Timestamp) -> Node {
-    let state = State::of(status);
+    let state = OperatorState::of(status);
     let time =
         |time: Option<Timestamp>| Node::from(time.map(|time| time.to_string()).unwrap_or_default());
     let uptime = status
@@ -87,7 +87,7 @@ pub(super) fn health(status: &OperatorStatus, now: Timestamp) -> Node {
         ("status", Node::from(state.word())),
         ("phase", Node::from(status.phase.word())),
         ("started", Node::Bool(status.started_at.is_some())),
-        ("pending", Node::Bool(state == State::Pending)),
+        ("pending", Node::Bool(state == OperatorState::Pending)),
         ("startedAt", time(status.started_at)),
         ("uptime", Node::from(uptime.unwrap_or_default())),
         ("queueDepth", count(status.queue_depth)),

@@ -33,7 +33,7 @@ use orkestra_ground::changes::change;
 use tokio::sync::watch;
 
 use self::{
-    calls::Calls,
+    calls::OperatorCalls,
     cross::{TargetState, Targets},
     introspection::OwnOperator,
     objects::Objects,
@@ -42,13 +42,13 @@ use self::{
     related::RelatedWatches,
     scalers::Scalers,
 };
-use super::{context::Context, queue::Queue, status::health::State};
+use super::{context::Context, queue::WorkQueue, status::health::OperatorState};
 use crate::external::Client;
 
 /// What the passes of one operator read beside custom resources and their children, and which of them read it.
 pub(super) struct OperatorSources {
     /// External calls that passes wait for.
-    pub(super) calls: Calls,
+    pub(super) calls: OperatorCalls,
     /// Which custom resources read which objects beside themselves and their children.
     pub(super) readers: Arc<Readers>,
     /// The known objects of other owners.
@@ -59,10 +59,14 @@ pub(super) struct OperatorSources {
 
 impl OperatorSources {
     /// Creates the sources of an operator, which queue custom resources in `queue` when an answer changes.
-    pub(super) fn new(context: &Arc<Context>, client: Client, queue: &Queue<ObjectKey>) -> Self {
+    pub(super) fn new(
+        context: &Arc<Context>,
+        client: Client,
+        queue: &WorkQueue<ObjectKey>,
+    ) -> Self {
         let readers = Arc::new(Readers::new(queue.clone()));
         Self {
-            calls: Calls::new(client, queue.clone()),
+            calls: OperatorCalls::new(client, queue.clone()),
             objects: Objects::new(context.clone(), readers.clone()),
             scalers: Scalers::new(context.clone(), queue.clone()),
             readers,
@@ -103,7 +107,7 @@ pub(super) struct PlanSourceStates {
     related: Vec<(Relation, Result<(), String>)>,
     observed: (Vec<bool>, Vec<Result<(), String>>),
     /// The state of the operator itself, if the plan reads it.
-    own: Option<State>,
+    own: Option<OperatorState>,
 }
 
 impl PlanSources {

@@ -46,9 +46,9 @@ pub(in crate::runtime) struct Objects {
 type KindScope = (GroupKind, Option<Box<str>>);
 
 /// The content of the objects that are read.
-type ObjectStates = HashMap<ChildKey, State>;
+type ObjectStates = HashMap<ChildKey, ObjectState>;
 
-struct State {
+struct ObjectState {
     resource_version: Version,
     content: Arc<Node>,
 }
@@ -179,7 +179,7 @@ impl Objects {
                 }
                 let content = Arc::new(content(kind, &found));
                 if let Ok(id) = Identity::read(&found) {
-                    let state = State {
+                    let state = ObjectState {
                         resource_version: id.resource_version,
                         content: content.clone(),
                     };

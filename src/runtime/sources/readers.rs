@@ -17,13 +17,13 @@ use orkestra_core::{plan::ObjectKey, reconcile::sources::Read};
 
 use crate::runtime::{
     lock::lock,
-    queue::{Lane, Queue},
+    queue::{Lane, WorkQueue},
 };
 
 /// The readers of one operator.
 pub(in crate::runtime) struct Readers {
     index: Mutex<Index>,
-    queue: Queue<ObjectKey>,
+    queue: WorkQueue<ObjectKey>,
 }
 
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl fmt::Debug for Readers {
 
 impl Readers {
     /// Creates readers whose custom resources are queued in `queue`.
-    pub(in crate::runtime) fn new(queue: Queue<ObjectKey>) -> Self {
+    pub(in crate::runtime) fn new(queue: WorkQueue<ObjectKey>) -> Self {
         Self {
             index: Mutex::default(),
             queue,
@@ -155,7 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_change_queues_its_readers_and_nobody_else() {
-        let queue = Queue::new(Entropy::seeded(1));
+        let queue = WorkQueue::new(Entropy::seeded(1));
         let readers = Readers::new(queue.clone());
         readers.note(&key("web"), &secret("a"));
         readers.note(&key("db"), &secret("b"));
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_the_last_reader_leaves_is_reported() {
-        let readers = Readers::new(Queue::new(Entropy::seeded(1)));
+        let readers = Readers::new(WorkQueue::new(Entropy::seeded(1)));
         let (a, b) = (secret("a"), secret("b"));
         assert_eq!(readers.settle(&key("web"), [&a, &b]), []);
         assert_eq!(readers.settle(&key("db"), [&b]), []);

@@ -26,14 +26,14 @@ use super::objects::until_listed;
 use crate::runtime::{
     context::Context,
     lock::lock,
-    queue::{Lane, Queue},
+    queue::{Lane, WorkQueue},
     requests::Requests,
 };
 
 /// The autoscalers that scale children of one operator.
 pub(in crate::runtime) struct Scalers {
     context: Arc<Context>,
-    queue: Queue<ObjectKey>,
+    queue: WorkQueue<ObjectKey>,
     /// By namespace; none means all.
     watches: Mutex<Watches>,
     scaled: Arc<Mutex<Scaled>>,
@@ -53,7 +53,7 @@ impl fmt::Debug for Scalers {
 
 impl Scalers {
     /// Creates the autoscalers of an operator; their changes put the owners of children into `queue`.
-    pub(in crate::runtime) fn new(context: Arc<Context>, queue: Queue<ObjectKey>) -> Self {
+    pub(in crate::runtime) fn new(context: Arc<Context>, queue: WorkQueue<ObjectKey>) -> Self {
         Self {
             context,
             queue,
@@ -139,7 +139,7 @@ impl Scalers {
 }
 
 /// Queues the owner of a child that an autoscaler began or ceased to scale.
-fn queue_owner(scaled: &Arc<Mutex<Scaled>>, queue: Queue<ObjectKey>) -> Subscriber<Scaler> {
+fn queue_owner(scaled: &Arc<Mutex<Scaled>>, queue: WorkQueue<ObjectKey>) -> Subscriber<Scaler> {
     let scaled = Arc::downgrade(scaled);
     Arc::new(move |change: &Change<Scaler>| {
         let Some(scaled) = scaled.upgrade() else {

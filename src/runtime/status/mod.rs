@@ -41,7 +41,7 @@ pub enum Phase {
 
 /// Something that prevents all or part of an operator's work.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct OperatorProblem {
     /// The reason, in one word.
     pub reason: KatalogReason,
     /// The problem, and its fix.
@@ -56,9 +56,9 @@ pub struct OperatorStatus {
     /// The progress of the running plan.
     pub phase: Phase,
     /// The problems of the running plan, most severe first; if none runs, what the operator waits for.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<OperatorProblem>,
     /// What the wanted plan waits for while an earlier one still runs; empty if only its caches are filling.
-    pub pending: Vec<Problem>,
+    pub pending: Vec<OperatorProblem>,
     /// Whether it runs no plan, and cannot before a permission is granted or a CRD is applied.
     pub is_blocked: bool,
     /// Current number of workers.
@@ -149,7 +149,7 @@ impl OperatorStatus {
     }
 
     /// Returns all problems: first what the wanted plan waits for, then the problems of the running one.
-    pub fn all_problems(&self) -> impl Iterator<Item = &Problem> {
+    pub fn all_problems(&self) -> impl Iterator<Item = &OperatorProblem> {
         self.pending.iter().chain(&self.problems)
     }
 

@@ -37,7 +37,7 @@ use tokio::{
 
 use self::{
     cache::Cache,
-    review::{Reviewer, User},
+    review::{Reviewer, TokenUser},
 };
 use super::{ApiError, listen::Peer};
 
@@ -82,7 +82,7 @@ struct Guard {
 /// The cached results of the API server.
 struct AccessCache {
     /// The user of a token; `None` if the token is not valid.
-    users: Cache<TokenHash, Option<Arc<User>>>,
+    users: Cache<TokenHash, Option<Arc<TokenUser>>>,
     /// Whether a token's user may get a path.
     permissions: Cache<(TokenHash, Arc<str>), bool>,
     /// The number of refusals by peer.
@@ -97,7 +97,7 @@ enum Refusal {
     /// The token is not valid.
     Unknown,
     /// The user lacks the permission.
-    Forbidden { user: Arc<User> },
+    Forbidden { user: Arc<TokenUser> },
     /// The peer was refused too often.
     TooMany,
     /// No review is possible now.
@@ -254,7 +254,7 @@ impl AccessCache {
         Some(allowed.then_some(()).ok_or(Refusal::Forbidden { user }))
     }
 
-    fn learn_user(&mut self, hash: TokenHash, user: Option<Arc<User>>) {
+    fn learn_user(&mut self, hash: TokenHash, user: Option<Arc<TokenUser>>) {
         let now = Instant::now();
         let lasts = if user.is_some() { KNOWN } else { REFUSED };
         self.users.put(hash, user, now + lasts, now);

@@ -15,12 +15,12 @@ use serde::{Serialize, de::DeserializeOwned};
 
 /// The user of a token.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct User(UserInfo);
+pub(super) struct TokenUser(UserInfo);
 
 // The fields of a `UserInfo` are strings, and lists and maps of strings.
-impl Eq for User {}
+impl Eq for TokenUser {}
 
-impl User {
+impl TokenUser {
     /// The user's name.
     pub(super) fn name(&self) -> &str {
         self.0.username.as_deref().unwrap_or_default()
@@ -41,7 +41,7 @@ impl Reviewer {
     }
 
     /// Returns the user of a token; `None` if the API server does not accept it.
-    pub(super) async fn user(&self, token: &str) -> Result<Option<User>, String> {
+    pub(super) async fn user(&self, token: &str) -> Result<Option<TokenUser>, String> {
         let review = TokenReview {
             spec: TokenReviewSpec {
                 token: Some(token.to_owned()),
@@ -51,11 +51,11 @@ impl Reviewer {
         };
         let status = self.ask(&review).await?.status.unwrap_or_default();
         let user = (status.authenticated == Some(true)).then_some(status.user);
-        Ok(user.flatten().map(User))
+        Ok(user.flatten().map(TokenUser))
     }
 
     /// Returns whether the user may get that path.
-    pub(super) async fn may_get(&self, user: &User, path: &str) -> Result<bool, String> {
+    pub(super) async fn may_get(&self, user: &TokenUser, path: &str) -> Result<bool, String> {
         let UserInfo {
             username,
             groups,

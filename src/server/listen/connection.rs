@@ -174,7 +174,7 @@ fn service(
             request.extensions_mut().insert(peer);
             let Ok(answer) = router.oneshot(request).await;
             let answer = answer.map(|body| {
-                Body::new(Answer {
+                Body::new(ResponseBody {
                     body,
                     _working: working,
                 })
@@ -201,12 +201,12 @@ impl Drop for RequestInProgress {
 }
 
 /// The body of a response; dropped once it was passed on completely.
-struct Answer {
+struct ResponseBody {
     body: Body,
     _working: RequestInProgress,
 }
 
-impl http_body::Body for Answer {
+impl http_body::Body for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -52,18 +52,18 @@ struct Progress {
 pub(super) struct ConnectionSlot {
     pub(super) peer: IpAddr,
     serial: u64,
-    state: Arc<State>,
+    state: Arc<ConnectionState>,
     room: Arc<Shared>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ConnectionState {
     progress: Mutex<Progress>,
     /// Cancelled when another connection needs the place.
     closed: CancellationToken,
 }
 
-impl State {
+impl ConnectionState {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,7 +90,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Places {
     last: u64,
-    taken: HashMap<u64, (IpAddr, Arc<State>)>,
+    taken: HashMap<u64, (IpAddr, Arc<ConnectionState>)>,
 }
 
 impl Places {
@@ -130,7 +130,7 @@ impl ConnectionLimit {
         places.last += 1;
         let serial = places.last;
         let now = Instant::now();
-        let state = Arc::new(State {
+        let state = Arc::new(ConnectionState {
             progress: Mutex::new(Progress {
                 phase: Phase::Head,
                 since: now,

@@ -34,7 +34,7 @@ async fn readiness_follows_the_stage_and_liveness_does_not() {
 #[tokio::test]
 async fn the_summary_counts_what_runs() {
     let degraded = OperatorStatus {
-        problems: vec![Problem {
+        problems: vec![OperatorProblem {
             reason: KatalogReason::Forbidden,
             message: "may not list lakes".to_owned(),
         }],
@@ -113,7 +113,7 @@ async fn an_api_server_that_is_away_is_reported_and_the_process_lives() {
 #[tokio::test]
 async fn health_distinguishes_states() {
     let problem = || {
-        vec![Problem {
+        vec![OperatorProblem {
             reason: KatalogReason::CrdMissing,
             message: "install it".to_owned(),
         }]

@@ -22,7 +22,7 @@ use tower::{ServiceExt, service_fn};
 use super::*;
 use crate::{
     meta::{KatalogInfo, KatalogView, OperatorView, Readiness},
-    runtime::{OperatorStatus, Phase, Problem},
+    runtime::{OperatorProblem, OperatorStatus, Phase},
     testing,
 };
 

@@ -32,7 +32,7 @@ async fn answers_are_as_the_openapi_document_says() {
         ),
     ]);
     let degraded = OperatorStatus {
-        problems: vec![Problem {
+        problems: vec![OperatorProblem {
             reason: KatalogReason::Forbidden,
             message: "may not list lakes".to_owned(),
         }],

@@ -10,13 +10,13 @@ use orkestra_core::{
     reconcile::simulate::{self, Check, check},
 };
 
-use super::Job;
+use super::SimulateReader;
 use crate::files::{self, beside};
 
 /// A rule with its list and its index in the list.
 type IndexedRule = ((&'static str, usize), OpRule);
 
-impl Job<'_> {
+impl SimulateReader<'_> {
     /// Returns the expectations, with the included files, and reports their errors.
     pub(super) async fn expectations(&mut self, plans: &[&OperatorPlan]) -> Expect {
         let at = FieldPath::root().field("spec").field("expect");
@@ -167,7 +167,11 @@ fn resources_of(plans: &[&OperatorPlan]) -> BTreeSet<String> {
 }
 
 /// Compares each expectation with the results. Operators with a separate block use that block; the other operators share the rest.
-pub(super) fn checks(expect: &Expect, run: &simulate::Run, plans: &[&OperatorPlan]) -> Vec<Check> {
+pub(super) fn checks(
+    expect: &Expect,
+    run: &simulate::SimulatedRun,
+    plans: &[&OperatorPlan],
+) -> Vec<Check> {
     let at = FieldPath::root().field("spec").field("expect");
     let all = plans.iter().enumerate();
     let shared = all.filter(|(_, plan)| !expect.crds.contains_key(&plan.name));

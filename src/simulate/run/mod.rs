@@ -9,21 +9,21 @@ use std::{
 
 use orkestra_core::{
     api::simulate::{
-        Change, DEFAULT_CYCLES, DEFAULT_INTERVAL, DEFAULT_TIME, SimulateSpec, StubbedAnswer,
+        DEFAULT_CYCLES, DEFAULT_INTERVAL, DEFAULT_TIME, SimulateSpec, StubbedAnswer, UserChange,
     },
     diagnostics::{Code, Diagnostic, FieldPath},
     plan::OperatorPlan,
-    reconcile::simulate::{self, Setup, simulate},
+    reconcile::simulate::{self, SimulatedSetup, simulate},
     value::{Key, Map, Node},
 };
 
 use self::expect::{checks, listed};
-use super::{Options, Simulated, SimulatedSubject, Suite, load::Loaded};
+use super::{SimulateOptions, Simulated, SimulatedSubject, SimulationReport, load::Loaded};
 use crate::{
     files::{self, Compiled, beside},
     render::{
         Rendered,
-        objects::{Object, read_objects},
+        objects::{FileObject, read_objects},
         pick::{Picked, pick},
     },
 };
@@ -31,14 +31,14 @@ use crate::{
 /// Runs a Simulate. Returns `None` if it has errors, or only imports others.
 pub(super) async fn run(
     loaded: &Loaded,
-    options: &Options,
+    options: &SimulateOptions,
     simulated: &mut Simulated,
-) -> Option<Suite> {
+) -> Option<SimulationReport> {
     let spec = &loaded.document.spec;
     let katalog = spec.katalog.as_ref()?;
     let katalogs = compile(loaded, katalog, options, simulated).await?;
     let objects = resources(loaded, options, simulated)?;
-    let mut job = Job {
+    let mut job = SimulateReader {
         loaded,
         simulated,
         is_wrong: false,
@@ -60,7 +60,7 @@ pub(super) async fn run(
         .collect();
     // The format was checked when the document was read.
     let now = spec.at.as_deref().unwrap_or(DEFAULT_TIME).parse();
-    let setup = Setup {
+    let setup = SimulatedSetup {
         subjects,
         objects: others,
         calls: answers(&spec.external),
@@ -79,7 +79,7 @@ pub(super) async fn run(
             return None;
         }
     };
-    Some(Suite {
+    Some(SimulationReport {
         name: loaded.document.name.clone(),
         file: loaded.path.display().to_string(),
         subjects: reported,
@@ -92,7 +92,7 @@ pub(super) async fn run(
 async fn compile(
     loaded: &Loaded,
     katalog: &str,
-    options: &Options,
+    options: &SimulateOptions,
     simulated: &mut Simulated,
 ) -> Option<Vec<Compiled>> {
     let spec = &loaded.document.spec;
@@ -118,7 +118,11 @@ async fn compile(
 }
 
 /// Reads the objects in the files of custom resources.
-fn resources(loaded: &Loaded, options: &Options, simulated: &mut Simulated) -> Option<Vec<Object>> {
+fn resources(
+    loaded: &Loaded,
+    options: &SimulateOptions,
+    simulated: &mut Simulated,
+) -> Option<Vec<FileObject>> {
     let spec = &loaded.document.spec;
     let paths: Vec<PathBuf> = if options.resources.is_empty() {
         let named = spec.cr.iter().chain(&spec.cr_files);
@@ -136,13 +140,13 @@ fn resources(loaded: &Loaded, options: &Options, simulated: &mut Simulated) -> O
 }
 
 /// Reads the rest of a Simulate and reports its errors.
-pub(super) struct Job<'s> {
+pub(super) struct SimulateReader<'s> {
     pub(super) loaded: &'s Loaded,
     pub(super) simulated: &'s mut Simulated,
     pub(super) is_wrong: bool,
 }
 
-impl<'s> Job<'s> {
+impl<'s> SimulateReader<'s> {
     pub(super) fn spec(&self) -> &'s SimulateSpec {
         &self.loaded.document.spec
     }
@@ -162,7 +166,7 @@ impl<'s> Job<'s> {
     fn subjects<'k>(
         &mut self,
         katalogs: &'k [Compiled],
-        objects: Vec<Object>,
+        objects: Vec<FileObject>,
     ) -> (Vec<simulate::SimulatedResource<'k>>, Vec<Node>) {
         let (mut subjects, mut others, mut problem) = (Vec::new(), Vec::new(), None);
         for object in objects {
@@ -216,7 +220,7 @@ impl<'s> Job<'s> {
     }
 
     /// Returns the scripted changes by users, each with its subject.
-    fn changes(&mut self, plans: &[&OperatorPlan]) -> Vec<(usize, &'s Change)> {
+    fn changes(&mut self, plans: &[&OperatorPlan]) -> Vec<(usize, &'s UserChange)> {
         let mut changes = Vec::new();
         let at = FieldPath::root().field("spec").field("changes");
         for (index, change) in self.spec().changes.iter().enumerate() {
@@ -258,7 +262,7 @@ impl<'s> Job<'s> {
 
 /// Returns the reason why a custom resource cannot be reconciled together with the others.
 fn refused(
-    object: &Object,
+    object: &FileObject,
     operator: &OperatorPlan,
     others: &[simulate::SimulatedResource<'_>],
 ) -> Option<Diagnostic> {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
 use orkestra::files::validate;
-use orkestra::render::{Request, Show, render, to_json};
+use orkestra::render::{RenderRequest, Show, render, to_json};
 use orkestra_core::api::names::{self, LABEL_OWNER_UID};
 use orkestra_core::reconcile::inventory::Inventory;
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ impl Example<'_> {
             .filter_map(|resource| resource["metadata"]["uid"].as_str())
             .collect();
         let owned = format!("-l '{LABEL_OWNER_UID} in ({})'", uids.join(","));
-        let request = Request {
+        let request = RenderRequest {
             katalogs: vec![self.folder.clone()],
             resources: vec![self.scratch_file(&format!("{file}.json"), &list(live))?],
             status: None,

@@ -2,7 +2,7 @@
 //!
 //! Source: github.com/gobwas/glob with the separator `/`.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 
 use crate::engine::Engine;
 
@@ -36,7 +36,7 @@ impl Pattern {
     ///
     /// # Errors
     /// The budget is exhausted: alternatives can make matching slow.
-    pub(crate) fn matches(&self, path: &str, engine: &mut Engine<'_>) -> Result<bool, Failure> {
+    pub(crate) fn matches(&self, path: &str, engine: &mut Engine<'_>) -> Result<bool, EvalFailure> {
         let path: Vec<char> = path.chars().collect();
         let ends = self.ends(&path, vec![0], engine)?;
         Ok(ends.contains(&path.len()))
@@ -48,7 +48,7 @@ impl Pattern {
         path: &[char],
         mut starts: Vec<usize>,
         engine: &mut Engine<'_>,
-    ) -> Result<Vec<usize>, Failure> {
+    ) -> Result<Vec<usize>, EvalFailure> {
         for part in &self.0 {
             engine.steps(starts.len() as u64 + 1)?;
             let mut next = Vec::new();

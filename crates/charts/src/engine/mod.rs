@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use jiff::Timestamp;
-use orkestra_core::template::go::{self, Failure, Machine, Unit};
-use orkestra_core::template::{Budget as Steps, Entropy, EvalErrorKind};
+use orkestra_core::template::go::{self, EvalFailure, Machine, Unit};
+use orkestra_core::template::{Entropy, EvalBudget as Steps, EvalErrorKind};
 use orkestra_core::value::{Key, Node};
 use regex::Regex;
 
@@ -109,21 +109,25 @@ impl<'c> Engine<'c> {
     ///
     /// # Errors
     /// The failure of the template; [`Engine::take_trace`] returns its positions.
-    pub(crate) fn render(&mut self, name: &str, dot: Value) -> Result<String, Failure> {
+    pub(crate) fn render(&mut self, name: &str, dot: Value) -> Result<String, EvalFailure> {
         let mut out = String::new();
         self.invoke(&mut out, name, dot)?;
         Ok(out.replace(NO_VALUE, ""))
     }
 
     /// Returns the text of a named template, including the text of missing values: `include`.
-    pub(crate) fn render_raw(&mut self, name: &str, dot: Value) -> Result<String, Failure> {
+    pub(crate) fn render_raw(&mut self, name: &str, dot: Value) -> Result<String, EvalFailure> {
         let mut out = String::new();
         self.invoke(&mut out, name, dot)?;
         Ok(out)
     }
 
     /// Returns the text of a template given as text: `tpl`. Only the template itself can use its definitions.
-    pub(crate) fn render_source(&mut self, source: &str, dot: Value) -> Result<String, Failure> {
+    pub(crate) fn render_source(
+        &mut self,
+        source: &str,
+        dot: Value,
+    ) -> Result<String, EvalFailure> {
         self.steps(source.len() as u64)?;
         let templates = Rc::clone(&self.templates);
         let name = "<tpl>";
@@ -132,7 +136,7 @@ impl<'c> Engine<'c> {
             Ok(()) => self.render(name, dot),
             Err((frame, message)) => {
                 self.trace.push(frame);
-                Err(Failure::refused(message))
+                Err(EvalFailure::refused(message))
             }
         };
         self.templates = templates;
@@ -150,42 +154,42 @@ impl<'c> Engine<'c> {
     }
 
     /// Draws random bytes.
-    pub(crate) fn random(&mut self, count: usize) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn random(&mut self, count: usize) -> Result<Vec<u8>, EvalFailure> {
         self.steps(count as u64)?;
         self.text(count)?;
         Ok(self.entropy.draw(count))
     }
 
     /// Charges steps to the budget.
-    pub(crate) fn steps(&mut self, steps: u64) -> Result<(), Failure> {
+    pub(crate) fn steps(&mut self, steps: u64) -> Result<(), EvalFailure> {
         self.budget.step(steps)
     }
 
     /// Charges the bytes of a text that is about to be built.
-    pub(crate) fn text(&mut self, bytes: usize) -> Result<(), Failure> {
+    pub(crate) fn text(&mut self, bytes: usize) -> Result<(), EvalFailure> {
         if bytes > self.text_bytes {
             let message = format!(
                 "the template makes a text of more than {} bytes",
                 self.text_bytes
             );
-            return Err(Failure::new(EvalErrorKind::Budget, message));
+            return Err(EvalFailure::new(EvalErrorKind::Budget, message));
         }
         self.budget.take(bytes)
     }
 
     /// Charges the size of a list with that many items.
-    pub(crate) fn items(&mut self, count: usize) -> Result<(), Failure> {
+    pub(crate) fn items(&mut self, count: usize) -> Result<(), EvalFailure> {
         self.budget.items(count)
     }
 
     /// Charges for processing a whole value. Fails if it is nested too deeply or contains itself.
-    pub(crate) fn whole(&mut self, value: &Value) -> Result<(), Failure> {
+    pub(crate) fn whole(&mut self, value: &Value) -> Result<(), EvalFailure> {
         let mut left = self.budget.steps;
         let before = left;
         let Some(bytes) = value.measure(&mut left, MOST_LEVELS) else {
             let message =
                 format!("a value is nested deeper than {MOST_LEVELS} levels, or too large");
-            return Err(Failure::new(EvalErrorKind::Budget, message));
+            return Err(EvalFailure::new(EvalErrorKind::Budget, message));
         };
         self.steps(before - left)?;
         self.budget
@@ -197,7 +201,7 @@ impl<'c> Engine<'c> {
     }
 
     /// Returns a compiled regular expression.
-    pub(crate) fn regex(&mut self, pattern: &str) -> Result<Rc<Regex>, Failure> {
+    pub(crate) fn regex(&mut self, pattern: &str) -> Result<Rc<Regex>, EvalFailure> {
         if let Some(known) = self.regexes.get(pattern) {
             return Ok(Rc::clone(known));
         }
@@ -205,7 +209,7 @@ impl<'c> Engine<'c> {
         let compiled = regex::RegexBuilder::new(&functions::as_rust_regex(pattern))
             .size_limit(REGEX_BYTES)
             .build()
-            .map_err(|_| Failure::refused(format!("error parsing regexp: `{pattern}`")))?;
+            .map_err(|_| EvalFailure::refused(format!("error parsing regexp: `{pattern}`")))?;
         self.budget.take(REGEX_BYTES / 16)?;
         let compiled = Rc::new(compiled);
         self.regexes.insert(pattern.into(), Rc::clone(&compiled));
@@ -221,7 +225,7 @@ impl Machine for Engine<'_> {
         &mut self.budget
     }
 
-    fn literal(&mut self, node: &Node) -> Result<Value, Failure> {
+    fn literal(&mut self, node: &Node) -> Result<Value, EvalFailure> {
         Ok(match node {
             Node::Int(n) => Value::Int(*n),
             Node::Str(text) => {
@@ -240,7 +244,7 @@ impl Machine for Engine<'_> {
         !value.is_empty()
     }
 
-    fn fields(&mut self, mut base: Value, keys: &[Key]) -> Result<Value, Failure> {
+    fn fields(&mut self, mut base: Value, keys: &[Key]) -> Result<Value, EvalFailure> {
         // The value of a variable or of parentheses may be missing: `(.Values.a).b`. An intermediate key may not.
         if base.is_nil() {
             return Ok(base);
@@ -251,42 +255,46 @@ impl Machine for Engine<'_> {
                 Value::Object(object) => object.clone().field(key, self)?,
                 Value::Nil => {
                     let message = format!("nil pointer evaluating interface {{}}.{key}");
-                    return Err(Failure::wrong_type(message));
+                    return Err(EvalFailure::wrong_type(message));
                 }
                 value => {
                     let name = value.type_name();
                     let message = format!("can't evaluate field {key} in type {name}");
-                    return Err(Failure::wrong_type(message));
+                    return Err(EvalFailure::wrong_type(message));
                 }
             };
         }
         Ok(base)
     }
 
-    fn method(&mut self, base: Value, name: &Key, args: Vec<Value>) -> Result<Value, Failure> {
+    fn method(&mut self, base: Value, name: &Key, args: Vec<Value>) -> Result<Value, EvalFailure> {
         match &base {
             Value::Object(object) => object.clone().method(name, &args, self),
             Value::Map(..) => {
                 let message = format!("{name} is not a method but has arguments");
-                Err(Failure::wrong_type(message))
+                Err(EvalFailure::wrong_type(message))
             }
             Value::Nil => {
                 let message = format!("nil pointer evaluating interface {{}}.{name}");
-                Err(Failure::wrong_type(message))
+                Err(EvalFailure::wrong_type(message))
             }
             value => {
                 let type_name = value.type_name();
                 let message = format!("can't evaluate field {name} in type {type_name}");
-                Err(Failure::wrong_type(message))
+                Err(EvalFailure::wrong_type(message))
             }
         }
     }
 
-    fn call(&mut self, function: &&'static Function, args: Vec<Value>) -> Result<Value, Failure> {
+    fn call(
+        &mut self,
+        function: &&'static Function,
+        args: Vec<Value>,
+    ) -> Result<Value, EvalFailure> {
         functions::call(function, &args, self)
     }
 
-    fn print(&mut self, out: &mut String, value: &Value) -> Result<(), Failure> {
+    fn print(&mut self, out: &mut String, value: &Value) -> Result<(), EvalFailure> {
         match value {
             Value::Nil => self.append(out, NO_VALUE),
             Value::Str(text) => self.append(out, text),
@@ -297,7 +305,7 @@ impl Machine for Engine<'_> {
         }
     }
 
-    fn append(&mut self, out: &mut String, text: &str) -> Result<(), Failure> {
+    fn append(&mut self, out: &mut String, text: &str) -> Result<(), EvalFailure> {
         if out.len() + text.len() > self.text_bytes {
             // Fails because the text is too long.
             self.text(out.len() + text.len())?;
@@ -308,14 +316,14 @@ impl Machine for Engine<'_> {
         Ok(())
     }
 
-    fn invoke(&mut self, out: &mut String, name: &str, dot: Value) -> Result<(), Failure> {
+    fn invoke(&mut self, out: &mut String, name: &str, dot: Value) -> Result<(), EvalFailure> {
         let Some(template) = self.templates.get(name).cloned() else {
             let message = format!("no template {name:?} is defined");
-            return Err(Failure::refused(message));
+            return Err(EvalFailure::refused(message));
         };
         if self.calls == MOST_CALLS {
             let message = format!("templates call each other more than {MOST_CALLS} levels deep");
-            return Err(Failure::new(EvalErrorKind::Budget, message));
+            return Err(EvalFailure::new(EvalErrorKind::Budget, message));
         }
         self.calls += 1;
         let Template {
@@ -328,11 +336,11 @@ impl Machine for Engine<'_> {
         result.map_err(|error| {
             self.trace
                 .push(Frame::new(&file, unit.source(), error.offset));
-            Failure::new(error.kind, error.message)
+            EvalFailure::new(error.kind, error.message)
         })
     }
 
-    fn items(&mut self, over: &Value, with_key: bool) -> Result<Vec<(Value, Value)>, Failure> {
+    fn items(&mut self, over: &Value, with_key: bool) -> Result<Vec<(Value, Value)>, EvalFailure> {
         let numbered = |items: &[Value]| {
             let pair = |(at, item): (usize, &Value)| {
                 (
@@ -355,7 +363,7 @@ impl Machine for Engine<'_> {
                     |(key, item): (&Rc<str>, &Value)| (Value::Str(Rc::clone(key)), item.clone());
                 Ok(map.iter().map(pair).collect())
             }
-            Value::Int(_) | Value::Int64(_) if with_key => Err(Failure::wrong_type(format!(
+            Value::Int(_) | Value::Int64(_) if with_key => Err(EvalFailure::wrong_type(format!(
                 "can't use {} to iterate over more than one variable",
                 print::text(over, self)?
             ))),
@@ -377,9 +385,9 @@ impl Machine for Engine<'_> {
     }
 }
 
-fn not_iterable(value: &Value, engine: &mut Engine<'_>) -> Failure {
+fn not_iterable(value: &Value, engine: &mut Engine<'_>) -> EvalFailure {
     match print::text(value, engine) {
-        Ok(text) => Failure::wrong_type(format!("range can't iterate over {text}")),
+        Ok(text) => EvalFailure::wrong_type(format!("range can't iterate over {text}")),
         Err(failure) => failure,
     }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
-use orkestra_core::template::go::{self, Failure};
+use orkestra_core::template::go::{self, EvalFailure};
 use semver::Version;
 
 use crate::engine::{Engine, functions, glob, write};
@@ -13,7 +13,7 @@ use crate::value::{Entries, Raw, Value, base64_text};
 
 impl Object {
     /// Returns the value of a field, or of a method without arguments.
-    pub(crate) fn field(&self, name: &str, engine: &mut Engine<'_>) -> Result<Value, Failure> {
+    pub(crate) fn field(&self, name: &str, engine: &mut Engine<'_>) -> Result<Value, EvalFailure> {
         let found = match self {
             Object::Capabilities(capabilities) => capability(capabilities, name),
             Object::KubeVersion(capabilities) => kube_version(capabilities, name),
@@ -37,10 +37,10 @@ impl Object {
         name: &str,
         args: &[Value],
         engine: &mut Engine<'_>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, EvalFailure> {
         let unknown = || {
             let message = format!("can't evaluate field {name} in type {}", self.type_name());
-            Failure::wrong_type(message)
+            EvalFailure::wrong_type(message)
         };
         match (self, args) {
             (Object::Files(files), args) => {
@@ -100,7 +100,7 @@ fn files_method(
     name: &str,
     args: &[Value],
     engine: &mut Engine<'_>,
-) -> Result<Option<Value>, Failure> {
+) -> Result<Option<Value>, EvalFailure> {
     let first = args.first().map(functions::string).transpose()?;
     let file = |name: &str| files.get(name).cloned().unwrap_or_default();
     Ok(Some(match (name, first) {
@@ -137,7 +137,7 @@ fn as_data(
     files: &Files,
     engine: &mut Engine<'_>,
     text: impl Fn(&[u8]) -> Value,
-) -> Result<Value, Failure> {
+) -> Result<Value, EvalFailure> {
     let mut entries = Entries::new();
     for (name, data) in files {
         engine.text(data.len().saturating_mul(2))?;
@@ -152,7 +152,7 @@ fn time_method(
     name: &str,
     args: &[Value],
     engine: &mut Engine<'_>,
-) -> Result<Option<Value>, Failure> {
+) -> Result<Option<Value>, EvalFailure> {
     let date = Offset::UTC.to_datetime(time);
     Ok(Some(match (name, args) {
         ("Unix", []) => Value::Int64(time.as_second()),

@@ -1,13 +1,13 @@
 //! Values as text: Go's `%v`, `Sprint` and `Sprintf`.
 
-use orkestra_core::template::go::{self, Failure};
+use orkestra_core::template::go::{self, EvalFailure};
 use orkestra_core::value::{Key, Node};
 
 use crate::engine::Engine;
 use crate::value::{Raw, Value};
 
 /// Formats a value with `%v`; nil is `<nil>`.
-pub(crate) fn text(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
+pub(crate) fn text(value: &Value, engine: &mut Engine<'_>) -> Result<String, EvalFailure> {
     if let Value::Str(text) = value {
         engine.text(text.len())?;
         return Ok(text.to_string());
@@ -20,7 +20,7 @@ pub(crate) fn sprintf(
     format: &str,
     args: &[Value],
     engine: &mut Engine<'_>,
-) -> Result<String, Failure> {
+) -> Result<String, EvalFailure> {
     let nodes = nodes(args, engine)?;
     let args: Vec<(&Node, bool)> = nodes.iter().map(|(node, int)| (node, *int)).collect();
     go::sprintf(format, &args, engine.budget_mut())
@@ -31,14 +31,14 @@ pub(crate) fn sprint(
     args: &[Value],
     line: bool,
     engine: &mut Engine<'_>,
-) -> Result<String, Failure> {
+) -> Result<String, EvalFailure> {
     let nodes = nodes(args, engine)?;
     let args: Vec<(&Node, bool)> = nodes.iter().map(|(node, int)| (node, *int)).collect();
     go::sprint(&args, line, engine.budget_mut())
 }
 
 /// Converts the arguments for the formatter, with a flag that is true if their integers are `int`.
-fn nodes(args: &[Value], engine: &mut Engine<'_>) -> Result<Vec<(Node, bool)>, Failure> {
+fn nodes(args: &[Value], engine: &mut Engine<'_>) -> Result<Vec<(Node, bool)>, EvalFailure> {
     let mut nodes = Vec::with_capacity(args.len());
     for arg in args {
         engine.whole(arg)?;

@@ -1,6 +1,6 @@
 //! Writes values as YAML: line starts, and the content after keys and dashes.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 use orkestra_core::value::Node;
 
 use crate::engine::Engine;
@@ -14,7 +14,7 @@ const LONGEST_KEY: usize = 128;
 ///
 /// # Errors
 /// The budget is exhausted.
-pub(crate) fn write(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
+pub(crate) fn write(value: &Value, engine: &mut Engine<'_>) -> Result<String, EvalFailure> {
     write_with(value, engine, false)
 }
 
@@ -22,20 +22,20 @@ pub(crate) fn write(value: &Value, engine: &mut Engine<'_>) -> Result<String, Fa
 ///
 /// # Errors
 /// The budget is exhausted.
-pub(crate) fn write_pretty(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
+pub(crate) fn write_pretty(value: &Value, engine: &mut Engine<'_>) -> Result<String, EvalFailure> {
     write_with(value, engine, true)
 }
 
-fn write_with(value: &Value, engine: &mut Engine<'_>, pretty: bool) -> Result<String, Failure> {
+fn write_with(value: &Value, engine: &mut Engine<'_>, pretty: bool) -> Result<String, EvalFailure> {
     engine.whole(value)?;
     let node = value.to_node();
-    let mut out = Writer {
+    let mut out = YamlWriter {
         out: String::new(),
         pretty,
         engine,
     };
     out.node(&node, 0, ValuePosition::Root)?;
-    let Writer { mut out, .. } = out;
+    let YamlWriter { mut out, .. } = out;
     if out.ends_with('\n') {
         out.pop();
     }
@@ -52,16 +52,21 @@ enum ValuePosition {
     Item,
 }
 
-struct Writer<'w, 'c> {
+struct YamlWriter<'w, 'c> {
     out: String,
     /// True if the items of a list are indented relative to its key.
     pretty: bool,
     engine: &'w mut Engine<'c>,
 }
 
-impl Writer<'_, '_> {
+impl YamlWriter<'_, '_> {
     /// Writes a value and a line break. `indent` is the column of its keys or items.
-    fn node(&mut self, node: &Node, indent: usize, place: ValuePosition) -> Result<(), Failure> {
+    fn node(
+        &mut self,
+        node: &Node,
+        indent: usize,
+        place: ValuePosition,
+    ) -> Result<(), EvalFailure> {
         match node {
             Node::Map(map) if !map.is_empty() => {
                 if place == ValuePosition::Key {
@@ -103,7 +108,12 @@ impl Writer<'_, '_> {
     }
 
     /// Writes a value that takes no lines of its own: a scalar, or an empty map or list.
-    fn leaf(&mut self, node: &Node, indent: usize, place: ValuePosition) -> Result<(), Failure> {
+    fn leaf(
+        &mut self,
+        node: &Node,
+        indent: usize,
+        place: ValuePosition,
+    ) -> Result<(), EvalFailure> {
         if place != ValuePosition::Root && !self.out.ends_with("- ") {
             self.push(" ")?;
         }
@@ -132,7 +142,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn key(&mut self, key: &str, indent: usize) -> Result<(), Failure> {
+    fn key(&mut self, key: &str, indent: usize) -> Result<(), EvalFailure> {
         let text = inline(key);
         if text.len() > LONGEST_KEY {
             self.push("? ")?;
@@ -150,11 +160,11 @@ impl Writer<'_, '_> {
         self.out[start..].chars().count()
     }
 
-    fn spaces(&mut self, count: usize) -> Result<(), Failure> {
+    fn spaces(&mut self, count: usize) -> Result<(), EvalFailure> {
         self.push(&" ".repeat(count))
     }
 
-    fn push(&mut self, text: &str) -> Result<(), Failure> {
+    fn push(&mut self, text: &str) -> Result<(), EvalFailure> {
         self.engine.text(text.len())?;
         self.out.push_str(text);
         Ok(())

@@ -53,13 +53,13 @@ struct Document(Node);
 
 impl<'de> Deserialize<'de> for Document {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Document, D::Error> {
-        source.deserialize_any(Reader)
+        source.deserialize_any(DocumentVisitor)
     }
 }
 
-struct Reader;
+struct DocumentVisitor;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for DocumentVisitor {
     type Value = Document;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,11 +105,11 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, source: D) -> Result<Document, D::Error> {
-        source.deserialize_any(Reader)
+        source.deserialize_any(DocumentVisitor)
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, source: D) -> Result<Document, D::Error> {
-        source.deserialize_any(Reader)
+        source.deserialize_any(DocumentVisitor)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Document, A::Error> {

@@ -58,14 +58,14 @@ pub(super) enum StreamSlot<S> {
 /// All connections of one client.
 #[derive(Debug)]
 pub(super) struct Connections<S> {
-    entries: BTreeMap<Id, Entry<S>>,
+    entries: BTreeMap<Id, ConnectionEntry<S>>,
     last: u64,
     /// The number of concurrent requests that the last connection took: the estimate for the next one.
     usual: usize,
 }
 
 #[derive(Debug)]
-struct Entry<S> {
+struct ConnectionEntry<S> {
     used_for: Use,
     /// `None` while the connection is being opened.
     sender: Option<S>,
@@ -76,7 +76,7 @@ struct Entry<S> {
     idle_since: Instant,
 }
 
-impl<S> Entry<S> {
+impl<S> ConnectionEntry<S> {
     fn has_room(&self) -> bool {
         self.taken < self.limit.min(self.used_for.most())
     }
@@ -94,7 +94,8 @@ impl<S: Sender> Connections<S> {
 
     /// Finds a place: the fullest connection with room, so that others can become idle.
     pub(super) fn seat(&mut self, used_for: Use, now: Instant) -> StreamSlot<S> {
-        let is_usable = |entry: &Entry<S>| !entry.sender.as_ref().is_some_and(S::is_closed);
+        let is_usable =
+            |entry: &ConnectionEntry<S>| !entry.sender.as_ref().is_some_and(S::is_closed);
         self.entries.retain(|_, entry| is_usable(entry));
         let fit = (self.entries.iter_mut())
             .filter(|(_, entry)| entry.used_for == used_for && entry.has_room())
@@ -109,7 +110,7 @@ impl<S: Sender> Connections<S> {
         }
         self.last += 1;
         let id = Id(self.last);
-        let entry = Entry {
+        let entry = ConnectionEntry {
             used_for,
             sender: None,
             limit: self.usual,
@@ -153,7 +154,7 @@ impl<S: Sender> Connections<S> {
 
     /// Removes a connection that has been unused for [`IDLE`].
     pub(super) fn close_idle(&mut self, id: Id, now: Instant) {
-        let is_idle = |entry: &Entry<S>| {
+        let is_idle = |entry: &ConnectionEntry<S>| {
             entry.taken == 0 && now.saturating_duration_since(entry.idle_since) >= IDLE
         };
         if self.entries.get(&id).is_some_and(is_idle) {
@@ -164,7 +165,7 @@ impl<S: Sender> Connections<S> {
     /// The number of connections for a use.
     #[cfg(test)]
     pub(super) fn count(&self, used_for: Use) -> usize {
-        let same = |entry: &&Entry<S>| entry.used_for == used_for;
+        let same = |entry: &&ConnectionEntry<S>| entry.used_for == used_for;
         self.entries.values().filter(same).count()
     }
 }

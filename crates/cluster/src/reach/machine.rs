@@ -42,7 +42,7 @@ pub(super) enum ProbeStep {
 /// The known state of the API server.
 #[derive(Debug, Default)]
 pub(super) struct Machine {
-    state: State,
+    state: ReachState,
     /// Consecutive unanswered requests.
     misses: u32,
     /// The time of the last false alarm.
@@ -52,7 +52,7 @@ pub(super) struct Machine {
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum ReachState {
     #[default]
     Up,
     Doubted {
@@ -69,7 +69,7 @@ enum State {
 impl Machine {
     /// Records the outcome of a request; true if probing has to start.
     pub(super) fn heard(&mut self, missed: bool, now: Instant) -> bool {
-        if !matches!(self.state, State::Up) {
+        if !matches!(self.state, ReachState::Up) {
             return false;
         }
         self.misses = if missed {
@@ -82,7 +82,7 @@ impl Machine {
             .is_some_and(|cleared| now.saturating_duration_since(cleared) < CALM);
         let doubted = self.misses >= MISSES && !calm;
         if doubted {
-            self.state = State::Doubted { denials: 0 };
+            self.state = ReachState::Doubted { denials: 0 };
         }
         doubted
     }
@@ -90,21 +90,21 @@ impl Machine {
     /// Records the outcome of a probe.
     pub(super) fn probed(&mut self, probe: Probe, now: Instant) -> ProbeStep {
         match (&mut self.state, probe) {
-            (State::Up, _) => ProbeStep::Up(None),
+            (ReachState::Up, _) => ProbeStep::Up(None),
             (_, Probe::Ready) => self.rise(now),
-            (State::Doubted { denials } | State::Away { denials, .. }, Probe::Denied) => {
+            (ReachState::Doubted { denials } | ReachState::Away { denials, .. }, Probe::Denied) => {
                 *denials += 1;
                 if *denials >= DENIALS {
                     return self.rise(now);
                 }
                 ProbeStep::Again(pause(*denials))
             }
-            (State::Doubted { .. }, Probe::Failed(why)) => {
+            (ReachState::Doubted { .. }, Probe::Failed(why)) => {
                 let away = Unreachable {
                     since: now,
                     why: why.clone(),
                 };
-                self.state = State::Away {
+                self.state = ReachState::Away {
                     away,
                     probes: 1,
                     denials: 0,
@@ -112,7 +112,7 @@ impl Machine {
                 ProbeStep::Away(why)
             }
             (
-                State::Away {
+                ReachState::Away {
                     away,
                     probes,
                     denials,
@@ -130,11 +130,11 @@ impl Machine {
     fn rise(&mut self, now: Instant) -> ProbeStep {
         self.misses = 0;
         match std::mem::take(&mut self.state) {
-            State::Away { away, .. } => {
+            ReachState::Away { away, .. } => {
                 self.returns += 1;
                 ProbeStep::Up(Some(now.saturating_duration_since(away.since)))
             }
-            State::Doubted { .. } | State::Up => {
+            ReachState::Doubted { .. } | ReachState::Up => {
                 self.cleared = Some(now);
                 ProbeStep::Up(None)
             }
@@ -149,10 +149,10 @@ impl Machine {
     /// Returns the state as others see it.
     pub(super) fn view(&self) -> View {
         View {
-            is_up: matches!(self.state, State::Up),
+            is_up: matches!(self.state, ReachState::Up),
             away: match &self.state {
-                State::Away { away, .. } => Some(away.clone()),
-                State::Up | State::Doubted { .. } => None,
+                ReachState::Away { away, .. } => Some(away.clone()),
+                ReachState::Up | ReachState::Doubted { .. } => None,
             },
             returns: self.returns,
             rewinds: self.rewinds,

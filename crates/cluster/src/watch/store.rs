@@ -26,7 +26,7 @@ const MOST_ECHOES: usize = 8;
 
 /// The records, and the position of the watch.
 pub(super) struct Records<R> {
-    entries: HashSet<Entry<R>>,
+    entries: HashSet<StoreEntry<R>>,
     /// The records with an owner, by owner.
     owned: Owned<R>,
     /// Bytes of all records.
@@ -49,31 +49,31 @@ struct Listing {
 }
 
 /// A record, indexed by its own key: the key is held once.
-struct Entry<R> {
+struct StoreEntry<R> {
     record: Arc<R>,
     /// The last list that contained it.
     epoch: Cell<u32>,
 }
 
-impl<R: Record> Borrow<ObjectKey> for Entry<R> {
+impl<R: Record> Borrow<ObjectKey> for StoreEntry<R> {
     fn borrow(&self) -> &ObjectKey {
         &self.record.identity().key
     }
 }
 
-impl<R: Record> Hash for Entry<R> {
+impl<R: Record> Hash for StoreEntry<R> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.record.identity().key.hash(state);
     }
 }
 
-impl<R: Record> PartialEq for Entry<R> {
+impl<R: Record> PartialEq for StoreEntry<R> {
     fn eq(&self, other: &Self) -> bool {
         self.record.identity().key == other.record.identity().key
     }
 }
 
-impl<R: Record> Eq for Entry<R> {}
+impl<R: Record> Eq for StoreEntry<R> {}
 
 /// The relation of a resourceVersion to the known one.
 #[derive(PartialEq, Eq)]
@@ -277,7 +277,7 @@ impl<R: Record> Records<R> {
         else {
             return Vec::new();
         };
-        let is_gone = |entry: &&Entry<R>| {
+        let is_gone = |entry: &&StoreEntry<R>| {
             entry.epoch.get() != self.epoch
                 && !blind
                 && (rewound
@@ -329,7 +329,7 @@ impl<R: Record> Records<R> {
             .entries
             .get(&after.identity().key)
             .map_or(self.epoch.wrapping_sub(1), |known| known.epoch.get());
-        let entry = Entry {
+        let entry = StoreEntry {
             record: after.clone(),
             epoch: Cell::new(epoch),
         };
@@ -384,7 +384,7 @@ fn bytes_of<R: Record>(record: &R) -> usize {
         0
     };
     let name = record.identity().key.name.len();
-    COUNTS + size_of::<R>() + record.heap_bytes() + name + size_of::<Entry<R>>() + indexed
+    COUNTS + size_of::<R>() + record.heap_bytes() + name + size_of::<StoreEntry<R>>() + indexed
 }
 
 fn reported_late<R: Record>(known: Arc<R>) -> Change<R> {

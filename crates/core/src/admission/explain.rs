@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::policies::{in_mutating_policy, in_policy};
-use crate::plan::{Moment, Moments, OperatorPlan, Plan, Target};
+use crate::plan::{CompletionTarget, Moment, Moments, OperatorPlan, Plan};
 
 /// Why a rule is for the mutating webhook.
 const CHANGES: &str = "it changes the object";
@@ -35,7 +35,7 @@ impl Enforcement {
 
 /// The place of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct RulePlace {
     /// The operator.
     pub operator: String,
     /// `normalize`, `mutation` or `validation`.
@@ -49,7 +49,7 @@ pub struct Row {
 }
 
 /// Displays on one line: `pond: validation of spec.image: policy: the API server can evaluate it`.
-impl fmt::Display for Row {
+impl fmt::Display for RulePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             operator,
@@ -64,15 +64,15 @@ impl fmt::Display for Row {
 }
 
 /// Returns where each rule of the plan applies, in the order of declaration.
-pub fn explain(plan: &Plan) -> Vec<Row> {
+pub fn explain(plan: &Plan) -> Vec<RulePlace> {
     let operators = plan.operators.iter();
     operators
         .flat_map(|operator| of_operator(operator))
         .collect()
 }
 
-fn of_operator(plan: &OperatorPlan) -> Vec<Row> {
-    let row = |block, rule: String, (place, why): (Enforcement, String)| Row {
+fn of_operator(plan: &OperatorPlan) -> Vec<RulePlace> {
+    let row = |block, rule: String, (place, why): (Enforcement, String)| RulePlace {
         operator: plan.name.clone(),
         block,
         rule,
@@ -98,8 +98,8 @@ fn of_operator(plan: &OperatorPlan) -> Vec<Row> {
     }
     for one in &plan.rules.mutation {
         let field = match &one.target {
-            Target::Path(path) => path.to_string(),
-            Target::Rendered(leaf) => leaf.template.source().to_owned(),
+            CompletionTarget::Path(path) => path.to_string(),
+            CompletionTarget::Rendered(leaf) => leaf.template.source().to_owned(),
         };
         let (place, mut why) = mutating(&one.moments);
         if place == Enforcement::Webhook {

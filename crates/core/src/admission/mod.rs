@@ -23,7 +23,7 @@ mod rights;
 use jiff::Timestamp;
 
 pub use denial::{WARNING_BYTES, denial, warnings};
-pub use explain::{Enforcement, Row, explain};
+pub use explain::{Enforcement, RulePlace, explain};
 pub use patch::{PatchKind, PatchOp};
 pub use policies::{PolicyOptions, mutating_policies, policies};
 pub use protection::protection;
@@ -82,12 +82,12 @@ pub enum Admitted {
     /// These reads must be answered first: call again with the answers, and those of earlier calls.
     Need(Vec<Read>),
     /// The verdict.
-    Done(Verdict),
+    Done(AdmissionVerdict),
 }
 
 /// The verdict about a request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Verdict {
+pub struct AdmissionVerdict {
     /// Why it is refused; empty if it is not.
     pub denials: Vec<Denial>,
     /// Warnings for the user, each at most [`WARNING_BYTES`].
@@ -109,7 +109,7 @@ pub struct Denial {
     pub is_violation: bool,
 }
 
-impl Verdict {
+impl AdmissionVerdict {
     /// True if the request is accepted.
     pub fn is_allowed(&self) -> bool {
         self.denials.is_empty()
@@ -147,7 +147,7 @@ fn judged(
 ) -> Admitted {
     let is_deleted = review.operation == Operation::Delete;
     if !is_judged(plan, review) {
-        return Admitted::Done(Verdict::default());
+        return Admitted::Done(AdmissionVerdict::default());
     }
     let subject = ReviewedObject {
         key: ObjectKey {
@@ -167,9 +167,9 @@ fn judged(
         Reviewed::Done(sources, failures) => (sources, failures),
     };
     let prepared = sources.prepared;
-    let mut verdict = Verdict {
+    let mut verdict = AdmissionVerdict {
         warnings: denial::fitting(&prepared.warnings),
-        ..Verdict::default()
+        ..AdmissionVerdict::default()
     };
     let asks = plan.admission.validation && plan.admission.operations.contains(&review.operation);
     let mut failures = prepared.failures.iter().chain(&others);
@@ -212,7 +212,7 @@ fn is_judged(plan: &OperatorPlan, review: &Review) -> bool {
         || (watched.built_in && is_child(object)))
 }
 
-impl Verdict {
+impl AdmissionVerdict {
     fn add(&mut self, failure: Failure, policy: FailurePolicy, asks: bool) {
         let is_violation = failure.reason == Reason::ValidationFailed;
         let is_unknown = matches!(

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::plan::{
     Plan,
-    rbac::{self, PolicyRule},
+    rbac::{self, RbacRule},
 };
 
 /// One permission: everything that a `SubjectAccessReview` asks.
@@ -47,7 +47,7 @@ pub fn rights(plan: &Plan) -> Vec<Permission> {
     rights
 }
 
-fn of_rule(namespace: Option<&String>, rule: &PolicyRule) -> Vec<Permission> {
+fn of_rule(namespace: Option<&String>, rule: &RbacRule) -> Vec<Permission> {
     let names: Vec<Option<&String>> = if rule.resource_names.is_empty() {
         vec![None]
     } else {

@@ -50,7 +50,7 @@ pub struct SimulateSpec {
     /// load balancers get an address, at the end of the cycle that wrote them.
     pub outcomes: Vec<Outcome>,
     /// Changes that a user makes to the custom resources between cycles.
-    pub changes: Vec<Change>,
+    pub changes: Vec<UserChange>,
     /// The moment of the first cycle, as in `2025-06-30T12:00:00Z`. Default `2025-01-01T00:00:00Z`.
     pub at: Option<String>,
     /// The time between two cycles. Default `30s`.
@@ -115,7 +115,7 @@ pub enum OutcomeResult {
 /// A change by a user.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Change {
+pub struct UserChange {
     /// The cycle after which the change is made.
     #[schemars(range(min = 1, max = 1000))]
     pub after: u32,
@@ -214,7 +214,7 @@ pub struct ExpectedCondition {
     pub type_: String,
     /// Expected status of the condition. Default `True`.
     #[serde(default)]
-    pub status: Option<ConditionStatus>,
+    pub status: Option<ExpectedStatus>,
     /// Expected reason of the condition. Default: any.
     #[serde(default)]
     pub reason: Option<String>,
@@ -222,7 +222,7 @@ pub struct ExpectedCondition {
 
 /// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-pub enum ConditionStatus {
+pub enum ExpectedStatus {
     /// It holds.
     True,
     /// It does not hold, or is absent.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{conditions, reconciler::Pace};
+use super::{conditions, reconciler::OperatorPace};
 use crate::{
     api::{
         Gates,
@@ -22,7 +22,7 @@ const DEFAULT_COOLDOWN: Duration = Duration::from_mins(2);
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The names that conditions can use.
-pub(crate) struct Names<'a> {
+pub(crate) struct ConditionNames<'a> {
     /// The aliases of the operatorBox's `cross`, with the entry that each reads.
     pub(crate) cross: BTreeMap<&'a str, &'a str>,
     /// The entries of the Katalog.
@@ -33,8 +33,8 @@ pub(crate) struct Names<'a> {
 pub(crate) fn autoscale(
     at: &At<'_>,
     declared: &Autoscale,
-    pace: &Pace,
-    names: &Names<'_>,
+    pace: &OperatorPace,
+    names: &ConditionNames<'_>,
 ) -> Option<AutoscalePlan> {
     let profile;
     let (at_conditions, declared) = match &declared.profile {
@@ -122,7 +122,7 @@ fn gate(at: &At<'_>, gates: &Gates) -> Gate {
 }
 
 /// Returns the operators whose metrics the gate reads, by alias; other reads are reported.
-fn reads(at: &At<'_>, gate: &Gate, names: &Names<'_>) -> Box<[(Key, Box<str>)]> {
+fn reads(at: &At<'_>, gate: &Gate, names: &ConditionNames<'_>) -> Box<[(Key, Box<str>)]> {
     let mut cross = BTreeMap::new();
     for condition in gate.iter() {
         let place = at.place(&condition.path).shared();
@@ -172,7 +172,7 @@ fn metric(at: &At<'_>, path: &Path) -> Option<Key> {
 }
 
 /// Returns the entry of an alias: from the operatorBox's `cross`, else the entry with that name.
-fn entry(at: &At<'_>, alias: &Key, names: &Names<'_>) -> Box<str> {
+fn entry(at: &At<'_>, alias: &Key, names: &ConditionNames<'_>) -> Box<str> {
     if let Some(entry) = names.cross.get(alias.as_str()) {
         return (*entry).into();
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::reconciler::Pace;
+use super::reconciler::OperatorPace;
 use crate::{
     api::{
         GateCondition, Gates, Scalar,
@@ -27,7 +27,7 @@ const NAMES: [&str; 5] = [
 /// Source: language reference, built-in profile values. Shares of the queue refer to the queue depth that applies while the
 /// profile is active.
 // Over 60 lines: a table, an arm for each profile.
-pub(crate) fn profile(at: &At<'_>, name: &str, pace: &Pace) -> Option<Autoscale> {
+pub(crate) fn profile(at: &At<'_>, name: &str, pace: &OperatorPace) -> Option<Autoscale> {
     let name = name.trim().to_lowercase();
     let (workers, depth) = (pace.workers, pace.queue.max_depth);
     let capacity = |workers: u32, depth: u32| Capacity {

@@ -10,7 +10,7 @@ use crate::{
     diagnostics::{Code, nearest},
     plan::{
         Coerce, ResourceType,
-        cross::{CrossPlan, CrossSelector, CrossTarget},
+        cross::{CrossPlan, CrossSelectorPlan, CrossTarget},
     },
     scope::{At, Problems},
     value::{Key, PathStep},
@@ -215,7 +215,7 @@ fn kind(name: &str, entry: &CrdEntry, schemas: &Schemas) -> Option<ResourceType>
     api_types::resolve(&At::root(&quiet), name, entry, schemas)
 }
 
-fn by(at: &At<'_>, declared: &Declared) -> Option<CrossSelector> {
+fn by(at: &At<'_>, declared: &Declared) -> Option<CrossSelectorPlan> {
     let Declared {
         name,
         namespace: _,
@@ -233,7 +233,7 @@ fn by(at: &At<'_>, declared: &Declared) -> Option<CrossSelector> {
         }
         (Some(name), true) => {
             let leaf = at.field("name").leaf(name, Coerce::OptionalText)?;
-            Some(CrossSelector::Name(leaf))
+            Some(CrossSelectorPlan::Name(leaf))
         }
         (name, false) => {
             if name.is_some() {
@@ -245,7 +245,7 @@ fn by(at: &At<'_>, declared: &Declared) -> Option<CrossSelector> {
                 let leaf = at.field(key).leaf(value, Coerce::OptionalText)?;
                 Some((Key::from(&**key), leaf))
             });
-            Some(CrossSelector::Labels(labels.collect::<Option<_>>()?))
+            Some(CrossSelectorPlan::Labels(labels.collect::<Option<_>>()?))
         }
     }
 }

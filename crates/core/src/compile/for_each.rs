@@ -4,7 +4,7 @@ use crate::{
     api::children,
     diagnostics::Code,
     plan::{
-        ChildPlan, ForEach, Leaf,
+        ChildPlan, ForEachPlan, Leaf,
         for_each::{INDEX, ITEM, VALUE},
         walk::{Expression, visit_child},
     },
@@ -32,7 +32,7 @@ const TAKEN: [&str; 15] = [
 ];
 
 /// Compiles the `forEach` of the entry at `at`; errors are reported and the `forEach` is left out.
-pub(crate) fn plan(at: &At<'_>, declared: Option<&children::ForEach>) -> Option<ForEach> {
+pub(crate) fn plan(at: &At<'_>, declared: Option<&children::ForEach>) -> Option<ForEachPlan> {
     let children::ForEach { field, as_ } = declared?;
     let at = at.field("forEach");
     let name = as_.as_deref().map_or(Some(ITEM), |name| {
@@ -64,7 +64,7 @@ pub(crate) fn plan(at: &At<'_>, declared: Option<&children::ForEach>) -> Option<
         return None;
     }
     match Path::parse(text) {
-        Ok(path) if !path.is_empty() => Some(ForEach {
+        Ok(path) if !path.is_empty() => Some(ForEachPlan {
             field: path,
             name: Key::from(name?),
             pairs: false,

@@ -12,7 +12,7 @@ use crate::{
         motif::{InputType, MotifInput},
     },
     diagnostics::{Code, did_you_mean},
-    plan::{Coerce, ImportPlan, InputPlan, Tree},
+    plan::{Coerce, ImportPlan, InputPlan, ObjectTree},
     scope::{
         At, Library, ReferenceKind,
         library::{Content, named, refusal},
@@ -265,16 +265,16 @@ fn unknown(place: &At<'_>, imported: &Imported<'_>, with: &BTreeMap<String, Node
 }
 
 /// Compiles the value at `at` and checks its type as far as it is literal.
-fn value(at: &At<'_>, input: &MotifInput, node: &Node) -> Option<Tree> {
+fn value(at: &At<'_>, input: &MotifInput, node: &Node) -> Option<ObjectTree> {
     let tree = at.manifest(node)?;
     let Some(type_) = input.type_ else {
         return Some(tree);
     };
     let fits = match &tree {
-        Tree::Leaf(_) | Tree::Fixed(Node::Null) => true,
-        Tree::Fixed(Node::List(_) | Node::Map(_)) => false,
+        ObjectTree::Leaf(_) | ObjectTree::Fixed(Node::Null) => true,
+        ObjectTree::Fixed(Node::List(_) | Node::Map(_)) => false,
         // Numbers and booleans are valid where text is expected.
-        Tree::Fixed(node) => coerce(type_)
+        ObjectTree::Fixed(node) => coerce(type_)
             .apply(node.clone())
             .is_ok_and(|node| node.is_some()),
         _ => false,

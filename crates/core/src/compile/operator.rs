@@ -12,7 +12,7 @@ use super::{
     known_schemas::KnownSchemas,
     lifecycle, observe, on_delete, randomness,
     reads::{self, Unreadable},
-    reconciler::{self, Pace},
+    reconciler::{self, OperatorPace},
     rules, secret_taint, setup, status, targets,
     typing::Typing,
     watched, wiring,
@@ -26,9 +26,9 @@ use crate::{
     definitions::{CrdVersion, Schemas},
     diagnostics::{Code, Diagnostics},
     plan::{
-        AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CleanupPlan, Dependency, Gate, GroupKind,
-        ImportPlan, KatalogRef, Leaf, MetadataKey, OperatorPlan, PagesPlan, ResourceType,
-        SecurityPlan, Stage, StatusPlan, describe, kinds,
+        AutoscalePlan, BlockPlan, CallPlan, ChildPlan, CleanupPlan, DependencyPlan, Gate,
+        GroupKind, ImportPlan, KatalogRef, Leaf, MetadataKey, OperatorPlan, PagesPlan,
+        ResourceType, SecurityPlan, Stage, StatusPlan, describe, kinds,
     },
     schema::BuiltIn,
     scope::{At, Library, Problems, Symbols},
@@ -191,7 +191,7 @@ fn parts(
     entry: &CrdEntry,
     imported: &[Imported<'_>],
     resource: Option<&ResourceType>,
-    pace: Pace,
+    pace: OperatorPace,
     context: &Context<'_>,
 ) -> OperatorPlan {
     let (schemas, library) = (context.known.schemas, context.library);
@@ -408,10 +408,10 @@ fn status<'a>(
 fn autoscale(
     at: &At<'_>,
     declared: &OperatorBox,
-    pace: &Pace,
+    pace: &OperatorPace,
     context: &Context<'_>,
 ) -> Option<AutoscalePlan> {
-    let names = autoscale::Names {
+    let names = autoscale::ConditionNames {
         cross: cross::entries(&declared.cross),
         entries: context.crds.keys().map(String::as_str).collect(),
     };
@@ -462,10 +462,10 @@ fn silent(at: &At<'_>, status: &StatusPlan, why: &str) -> StatusPlan {
 }
 
 /// Returns the dependencies of the operator; the document's own check validates the names and reports cycles.
-fn depends_on(entry: &CrdEntry) -> Box<[Dependency]> {
+fn depends_on(entry: &CrdEntry) -> Box<[DependencyPlan]> {
     let declared = entry.depends_on.iter().flat_map(DependsOn::conditions);
     declared
-        .map(|(on, condition)| Dependency {
+        .map(|(on, condition)| DependencyPlan {
             on: on.into(),
             condition,
         })

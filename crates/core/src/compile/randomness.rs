@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::{
     diagnostics::Code,
     plan::{
-        Condition, Leaf, Operand, OperatorPlan,
+        ConditionPlan, Leaf, Operand, OperatorPlan,
         walk::{Expression, Purpose},
     },
     scope::At,
@@ -96,7 +96,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn condition(&mut self, condition: &Condition, why: (&str, &str)) {
+    fn condition(&mut self, condition: &ConditionPlan, why: (&str, &str)) {
         if let Some(Operand::Template(template)) = condition.operand() {
             let place = format!("{}.field", condition.path);
             self.template(&place, template, why);

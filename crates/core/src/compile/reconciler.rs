@@ -9,7 +9,7 @@ use crate::{
         queue::{Queue, QueueBackoff, QueueWaits},
     },
     diagnostics::Code,
-    plan::{Backoff, QueuePlan, RequeuePlan},
+    plan::{BackoffPlan, QueuePlan, RequeuePlan},
     scope::{At, Library, ReferenceKind, library::Content, profiles::no_include_inside},
 };
 
@@ -31,7 +31,7 @@ const DEFAULT_LONGEST_WAIT: Duration = Duration::from_secs(30);
 const LARGEST_MULTIPLIER: f64 = 100.0;
 
 /// The pace of an operator.
-pub(crate) struct Pace {
+pub(crate) struct OperatorPace {
     /// Concurrent passes.
     pub(crate) workers: u32,
     /// Concurrent passes while custom resources wait for one.
@@ -46,7 +46,7 @@ pub(crate) struct Pace {
 
 /// Compiles the pace of the entry at `at`. For each field, the reconciler's own value takes precedence, then the included
 /// file's, the entry's, the profile's.
-pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
+pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> OperatorPace {
     let layers = layers(at, entry, library);
     let mut places = vec![(at.field("workers"), entry.workers)];
     places
@@ -73,7 +73,7 @@ pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Pace {
         (entry.operator_box.as_ref()).is_some_and(|declared| declared.autoscale.is_some());
     let grows = declared.is_none() && !is_scaled;
     let workers = declared.unwrap_or(DEFAULT_WORKERS);
-    Pace {
+    OperatorPace {
         workers,
         most_workers: if grows { DEFAULT_MOST_WORKERS } else { workers },
         resync: resync
@@ -119,7 +119,7 @@ fn queue(layers: &[(At<'_>, &Reconciler)], profile: Option<&profiles::Pace>) -> 
     }
 }
 
-fn backoff(at: &At<'_>, declared: &QueueBackoff) -> Backoff {
+fn backoff(at: &At<'_>, declared: &QueueBackoff) -> BackoffPlan {
     let alone;
     let waits = match declared {
         QueueBackoff::Full(waits) => waits,
@@ -146,7 +146,7 @@ fn backoff(at: &At<'_>, declared: &QueueBackoff) -> Backoff {
         let message = "the longest wait is shorter than the first";
         at.field("max").error(Code::OutOfRange, message);
     }
-    Backoff {
+    BackoffPlan {
         first,
         longest,
         factor: waits.multiplier.as_ref().map_or(2.0, |multiplier| {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     diagnostics::Code,
     plan::{
-        ChildPlan, ForEach, GroupKind, Number, OperatorPlan,
+        ChildPlan, ForEachPlan, GroupKind, NameForm, OperatorPlan,
         cross::CrossTarget,
         walk::{Expression, Purpose},
     },
@@ -150,7 +150,12 @@ impl<'a> Taint<'a> {
     }
 
     /// True if the result of a template of `import` may disclose a secret value, for an element of `each`.
-    fn shows(&self, import: Option<usize>, each: Option<&ForEach>, template: &Template) -> bool {
+    fn shows(
+        &self,
+        import: Option<usize>,
+        each: Option<&ForEachPlan>,
+        template: &Template,
+    ) -> bool {
         self.disclosure(import, each, template).is_some()
     }
 
@@ -158,7 +163,7 @@ impl<'a> Taint<'a> {
     fn disclosure(
         &self,
         import: Option<usize>,
-        each: Option<&ForEach>,
+        each: Option<&ForEachPlan>,
         template: &Template,
     ) -> Option<Disclosure> {
         let discloses = |flow: &Flow| self.is_reported(import, each, flow);
@@ -171,7 +176,7 @@ impl<'a> Taint<'a> {
         found.map(|(_, note)| Disclosure::Compared(note))
     }
 
-    fn is_reported(&self, import: Option<usize>, each: Option<&ForEach>, flow: &Flow) -> bool {
+    fn is_reported(&self, import: Option<usize>, each: Option<&ForEachPlan>, flow: &Flow) -> bool {
         let Some(Some(root)) = flow.first() else {
             return self.exists();
         };
@@ -221,9 +226,9 @@ impl<'a> Taint<'a> {
         let mut names = self.plan.children_names.iter();
         names.any(|alias| {
             let below = match alias.number {
-                Number::Singular => rest,
+                NameForm::Singular => rest,
                 // The path has the name of the object in between.
-                Number::Plural => rest.get(1..).unwrap_or_default(),
+                NameForm::Plural => rest.get(1..).unwrap_or_default(),
             };
             alias.name == *name && self.kinds.contains(&alias.kind) && is_content(below)
         })

@@ -18,8 +18,8 @@ use crate::{
     api::{AllowedTarget, CrdEntry, LabelOperator, NamespaceSelector, names},
     diagnostics::Code,
     plan::{
-        ChildPlan, GroupKind, ImportPlan, LabelRequirement, LabelSelector, NameRule, OperatorPlan,
-        Reach, ResourceType, TargetsPlan, inputs::is_own, kinds,
+        ChildPlan, GroupKind, ImportPlan, LabelRequirementPlan, LabelSelector, NameRule,
+        OperatorPlan, Reach, ResourceType, TargetsPlan, inputs::is_own, kinds,
     },
     scope::At,
 };
@@ -101,7 +101,7 @@ fn selector(at: &At<'_>, declared: &NamespaceSelector) -> Option<LabelSelector> 
             at.field("values").error(Code::Exclusive, message);
         }
         let values = one.values.iter().map(|text| text.as_str().into());
-        requirements.push(LabelRequirement {
+        requirements.push(LabelRequirementPlan {
             key: one.key.as_str().into(),
             operator: one.operator,
             values: values.collect(),

@@ -7,11 +7,11 @@ use super::artifact::{Artifacts, SourceRecord};
 use super::blocks::Blocks;
 use super::composition::{Composition, MemberKatalog, under_spec};
 use super::includes::Includes;
-use super::resolved::{Resolved, locate};
+use super::resolved::{ResolvedComposition, locate};
 use crate::api::{CrdEntry, KatalogSpec, Scope, Scopes, names};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::document::{KatalogDocument, check_dependencies, read_present};
-use crate::tree::{Key, Origin, Tree, TreeValue};
+use crate::tree::{Origin, Tree, TreeKey, TreeValue};
 
 /// What was used for a merge.
 pub(super) struct MergeInputs<'a> {
@@ -34,7 +34,7 @@ pub(super) fn assemble(
     blocks: &Blocks,
     used: MergeInputs<'_>,
     mut found: Diagnostics,
-) -> Result<(Resolved, Vec<Diagnostic>), Diagnostics> {
+) -> Result<(ResolvedComposition, Vec<Diagnostic>), Diagnostics> {
     let MergeInputs {
         artifacts,
         roots,
@@ -55,7 +55,7 @@ pub(super) fn assemble(
     let Assembled { document, sources } = whole(&head, parts, sources, &mut found)?;
     includes.references(&document.spec);
     let warnings = capped(found)?;
-    let resolved = Resolved {
+    let resolved = ResolvedComposition {
         sources,
         document,
         includes: includes.into_included(),
@@ -83,7 +83,7 @@ pub(super) fn whole(
     found: &mut Diagnostics,
 ) -> Result<Assembled, Diagnostics> {
     let mut crds: BTreeMap<String, CrdEntry> = BTreeMap::new();
-    let mut merged: Vec<(Key, Tree)> = Vec::new();
+    let mut merged: Vec<(TreeKey, Tree)> = Vec::new();
     let mut scopes = Vec::with_capacity(parts.len());
     for part in parts {
         let source = part.source;
@@ -112,7 +112,7 @@ pub(super) fn whole(
     let mut tree = head.tree.clone();
     if let Some(spec) = tree.get_mut("spec").and_then(Tree::as_map_mut) {
         spec.retain(|(key, _)| key.name != "crds");
-        spec.push((Key::new("crds"), Tree::map(merged)));
+        spec.push((TreeKey::new("crds"), Tree::map(merged)));
     }
     let document = KatalogDocument {
         name: head.name.clone(),
@@ -157,16 +157,16 @@ fn scope(part: MemberKatalog, found: &mut Diagnostics) -> Option<(Scope, Tree)> 
 }
 
 /// Checks `dependsOn` between the operators of all parts.
-fn dependencies(entries: &[(Key, Tree)], scopes: &Scopes, found: &mut Diagnostics) {
+fn dependencies(entries: &[(TreeKey, Tree)], scopes: &Scopes, found: &mut Diagnostics) {
     let needed = entries.iter().map(|(key, entry)| {
         let depends = entry
             .get("dependsOn")
-            .map(|tree| (Key::new("dependsOn"), tree.clone()));
+            .map(|tree| (TreeKey::new("dependsOn"), tree.clone()));
         (key.clone(), Tree::map(depends.into_iter().collect()))
     });
     let mut problems = Diagnostics::default();
     check_dependencies(
-        &under_spec(vec![(Key::new("crds"), Tree::map(needed.collect()))]),
+        &under_spec(vec![(TreeKey::new("crds"), Tree::map(needed.collect()))]),
         &mut problems,
     );
     for problem in &mut problems.0 {
@@ -201,16 +201,16 @@ fn head_tree(composition: &Composition, blocks: &Blocks) -> Tree {
     let mut spec = Tree::map(shared.cloned().collect());
     blocks.put(&mut spec);
     if let Some(fields) = spec.as_map_mut() {
-        fields.push((Key::new("crds"), Tree::map(Vec::new())));
+        fields.push((TreeKey::new("crds"), Tree::map(Vec::new())));
     }
     let text = |text: &str| Tree::new(TreeValue::Str(text.to_owned()));
     let mut document = vec![
-        (Key::new("apiVersion"), text(names::API_VERSION)),
-        (Key::new("kind"), text("Katalog")),
+        (TreeKey::new("apiVersion"), text(names::API_VERSION)),
+        (TreeKey::new("kind"), text("Katalog")),
     ];
     if let Some(metadata) = composition.tree.get("metadata") {
-        document.push((Key::new("metadata"), metadata.clone()));
+        document.push((TreeKey::new("metadata"), metadata.clone()));
     }
-    document.push((Key::new("spec"), spec));
+    document.push((TreeKey::new("spec"), spec));
     Tree::map(document)
 }

@@ -4,7 +4,7 @@
 //! for each field. `notification`: the same, and teams are added to each other, each as a whole. `providers`: added to each
 //! other by name; the later one of a name replaces the earlier one.
 
-use crate::tree::{Key, Tree, TreeValue};
+use crate::tree::{Tree, TreeKey, TreeValue};
 
 /// The merged blocks.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ impl Blocks {
             if let Some(block) = block {
                 spec.take(&[name]);
                 if let Some(fields) = spec.as_map_mut() {
-                    fields.push((Key::new(name), block.clone()));
+                    fields.push((TreeKey::new(name), block.clone()));
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
-use crate::plan::rbac::{self, Permissions, PolicyRule};
+use crate::plan::rbac::{self, Permissions, RbacRule};
 
 /// A permission in its smallest form: one verb on one resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -142,8 +142,8 @@ impl From<&Permissions> for Claims {
 }
 
 /// Splits a rule.
-fn smallest(namespace: Option<&str>, rule: &PolicyRule) -> Vec<Claim> {
-    let PolicyRule {
+fn smallest(namespace: Option<&str>, rule: &RbacRule) -> Vec<Claim> {
+    let RbacRule {
         api_groups,
         resources,
         verbs,
@@ -174,9 +174,9 @@ fn smallest(namespace: Option<&str>, rule: &PolicyRule) -> Vec<Claim> {
 mod tests {
     use super::*;
 
-    fn rule(group: &str, resources: &[&str], verbs: &[&str], names: &[&str]) -> PolicyRule {
+    fn rule(group: &str, resources: &[&str], verbs: &[&str], names: &[&str]) -> RbacRule {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        PolicyRule {
+        RbacRule {
             api_groups: vec![group.to_owned()],
             resources: owned(resources),
             verbs: owned(verbs),
@@ -184,7 +184,7 @@ mod tests {
         }
     }
 
-    fn claims(cluster: Vec<PolicyRule>, shop: Vec<PolicyRule>) -> Claims {
+    fn claims(cluster: Vec<RbacRule>, shop: Vec<RbacRule>) -> Claims {
         Claims::from(&Permissions {
             cluster,
             namespaces: [("shop".into(), shop)].into(),

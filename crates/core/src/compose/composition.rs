@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::lock::Lock;
-use super::request::{Base, Declaring, Request, requests};
+use super::request::{Base, RequestContext, SourceRequest, requests};
 use crate::api::duration::Span;
 use crate::api::{KatalogSpec, LockMode, Sources, names};
 use crate::diagnostics::FieldPath;
 use crate::document::{KatalogDocument, KomposerDocument};
-use crate::tree::{Key, Layer, Tree, TreeValue};
+use crate::tree::{Layer, Tree, TreeKey, TreeValue};
 use crate::{plan, scope::beside};
 
 /// A document that is composed from sources: a Komposer, or a Katalog with `sources`.
@@ -117,8 +117,8 @@ impl Composition {
     }
 
     /// Returns a request for each of its own sources, in the order in which they are merged.
-    pub fn requests(&self) -> Vec<Request> {
-        let declaring = Declaring {
+    pub fn requests(&self) -> Vec<SourceRequest> {
+        let declaring = RequestContext {
             file: self.file.as_deref(),
             tree: &self.tree,
             base: &self.base,
@@ -148,16 +148,16 @@ impl Composition {
                 fields.push((key.clone(), value.clone()));
             }
         }
-        fields.push((Key::new("crds"), own));
+        fields.push((TreeKey::new("crds"), own));
         let text = |text: &str| Tree::new(TreeValue::Str(text.to_owned()));
         let mut document = vec![
-            (Key::new("apiVersion"), text(names::API_VERSION)),
-            (Key::new("kind"), text("Katalog")),
+            (TreeKey::new("apiVersion"), text(names::API_VERSION)),
+            (TreeKey::new("kind"), text("Katalog")),
         ];
         if let Some(metadata) = self.tree.get("metadata") {
-            document.push((Key::new("metadata"), metadata.clone()));
+            document.push((TreeKey::new("metadata"), metadata.clone()));
         }
-        document.push((Key::new("spec"), Tree::map(fields)));
+        document.push((TreeKey::new("spec"), Tree::map(fields)));
         let file = self.file.clone().unwrap_or_default();
         let name = match (&self.base, &self.file) {
             (Base::Cluster { .. }, None) => self.name.clone(),
@@ -176,6 +176,6 @@ impl Composition {
 }
 
 /// A document that has nothing but these fields of `spec`.
-pub(super) fn under_spec(entries: Vec<(Key, Tree)>) -> Tree {
-    Tree::map(vec![(Key::new("spec"), Tree::map(entries))])
+pub(super) fn under_spec(entries: Vec<(TreeKey, Tree)>) -> Tree {
+    Tree::map(vec![(TreeKey::new("spec"), Tree::map(entries))])
 }

@@ -13,7 +13,7 @@ use super::composition::{MemberKatalog, under_spec};
 use crate::api::KatalogSpec;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::document::{DocumentKind, parse_stream};
-use crate::tree::{Key, Layer, Origin, Tree};
+use crate::tree::{Layer, Origin, Tree, TreeKey};
 use crate::value::Node;
 use crate::{
     definitions::{CrdShape, Schemas},
@@ -31,7 +31,7 @@ pub(super) struct Included {
     pub(super) roots: Vec<String>,
     /// The resolved references.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<ResolvedReference>,
     /// The contents of the files, by their names in messages.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) texts: BTreeMap<String, String>,
@@ -42,7 +42,7 @@ pub(super) struct Included {
 
 /// A resolved reference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Answer {
+pub(super) struct ResolvedReference {
     /// The file that has it.
     pub(super) from: String,
     /// The path or name, as declared.
@@ -57,7 +57,8 @@ impl Included {
         let mut others = Vec::new();
         for reference in missing {
             let from = reference.file.as_deref().unwrap_or_default();
-            let is_it = |answer: &&Answer| answer.from == from && answer.text == *reference.text;
+            let is_it =
+                |answer: &&ResolvedReference| answer.from == from && answer.text == *reference.text;
             let answer = self.answers.iter().find(is_it);
             if let Some((to, text)) = answer.and_then(|answer| self.texts.get_key_value(&answer.to))
             {
@@ -194,7 +195,7 @@ impl<'a> Includes<'a> {
             for reference in missing {
                 match self.resolve(&reference) {
                     Some((to, text)) => {
-                        self.included.answers.push(Answer {
+                        self.included.answers.push(ResolvedReference {
                             from: reference.file.as_deref().unwrap_or_default().to_owned(),
                             text: reference.text.to_string(),
                             to: to.clone(),
@@ -281,7 +282,7 @@ fn api_types(file: &str, entry: &str, text: &str) -> Result<Layer, String> {
     let crds = Tree::from_json(&json!({ entry: { "apiTypes": types } }));
     Ok(Layer {
         file: file.into(),
-        tree: under_spec(vec![(Key::new("crds"), crds)]),
+        tree: under_spec(vec![(TreeKey::new("crds"), crds)]),
     })
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::artifact::{Artifact, Artifacts};
 use super::is_digest;
-use super::request::Request;
+use super::request::SourceRequest;
 use crate::diagnostics::{Code, Diagnostic};
 
 /// The name of the file, beside the Komposer.
@@ -156,7 +156,7 @@ impl Lock {
     /// used. A source whose reference has its digest need not be in the lock.
     pub fn check(
         &self,
-        request: &Request,
+        request: &SourceRequest,
         artifact: &Artifact,
         required: bool,
     ) -> Option<Diagnostic> {

@@ -16,13 +16,13 @@ use super::assemble;
 use super::blocks::Blocks;
 use super::composition::{Composition, MemberKatalog, under_spec};
 use super::lock::Lock;
-use super::request::{Base, Request, RequestKind};
-use super::resolved::Resolved;
+use super::request::{Base, RequestKind, SourceRequest};
+use super::resolved::ResolvedComposition;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, did_you_mean};
 use crate::document::{
     DocumentKind, KatalogDocument, Source, parse_stream, read_katalog, read_komposer,
 };
-use crate::tree::{Key, Layer, Tree};
+use crate::tree::{Layer, Tree, TreeKey};
 
 /// The maximum number of sources of a composition, those of nested compositions included.
 const MOST_SOURCES: usize = 1000;
@@ -36,9 +36,9 @@ const MOST_OPERATORS: usize = 2000;
 pub enum Merged {
     /// Artifacts are missing: fetch them, add them to the [`Artifacts`] by their identity, and merge again. Each identity is
     /// named once.
-    Need(Vec<Request>),
+    Need(Vec<SourceRequest>),
     /// Everything is there. With warnings.
-    Done(Box<Resolved>, Vec<Diagnostic>),
+    Done(Box<ResolvedComposition>, Vec<Diagnostic>),
 }
 
 /// Merges a composition with the artifacts of its sources. The same input gives the same result.
@@ -91,7 +91,7 @@ struct Merger<'a> {
     /// The lock of the outermost composition, which holds for nested ones too, and whether all sources must be in it.
     lock: (&'a Lock, bool),
     found: Diagnostics,
-    needs: Vec<Request>,
+    needs: Vec<SourceRequest>,
     parts: Vec<MemberKatalog>,
     sources: Vec<SourceRecord>,
     /// The artifacts whose files can be referenced, by identity.
@@ -142,7 +142,7 @@ impl Merger<'_> {
         }
     }
 
-    fn source(&mut self, request: &Request, chain: &mut Vec<String>) {
+    fn source(&mut self, request: &SourceRequest, chain: &mut Vec<String>) {
         let (id, only) = match (&request.base, &request.kind) {
             (Base::Cluster { .. }, RequestKind::File { path }) => {
                 let message = format!("`{path}` is a path, and there are no files in a cluster");
@@ -177,7 +177,7 @@ impl Merger<'_> {
     /// Reads the files of an artifact that the request wants: the one called `only`, or those that it selects.
     fn files(
         &mut self,
-        request: &Request,
+        request: &SourceRequest,
         (id, only): (&str, Option<&str>),
         artifact: &Artifact,
         chain: &mut Vec<String>,
@@ -231,7 +231,7 @@ impl Merger<'_> {
     }
 
     /// Adds the documents of a file; false if it has none of ours.
-    fn file(&mut self, request: &Request, file: &File<'_>, chain: &mut Vec<String>) -> bool {
+    fn file(&mut self, request: &SourceRequest, file: &File<'_>, chain: &mut Vec<String>) -> bool {
         let stream = parse_stream(&file.shown, file.text);
         let mut is_any = !stream.problems.is_empty();
         self.found.extend(stream.problems);
@@ -258,7 +258,7 @@ impl Merger<'_> {
 
     fn katalog(
         &mut self,
-        request: &Request,
+        request: &SourceRequest,
         source: &Source,
         file: &File<'_>,
         chain: &mut Vec<String>,
@@ -286,7 +286,7 @@ impl Merger<'_> {
         });
     }
 
-    fn nested(&mut self, request: &Request, nested: &Composition, chain: &mut Vec<String>) {
+    fn nested(&mut self, request: &SourceRequest, nested: &Composition, chain: &mut Vec<String>) {
         let identity = nested.identity();
         if let Some(start) = chain.iter().position(|known| *known == identity) {
             let circle = chain[start..].join(" → ");
@@ -340,7 +340,7 @@ impl Merger<'_> {
     /// Applies `spec.crds` of a composition to the parts from `start`, which are those of its sources.
     fn overrides(&mut self, composition: &Composition, start: usize) {
         let file = composition.file.clone().unwrap_or_default();
-        let mut layers: BTreeMap<usize, Vec<(Key, Tree)>> = BTreeMap::new();
+        let mut layers: BTreeMap<usize, Vec<(TreeKey, Tree)>> = BTreeMap::new();
         let mut own = Vec::new();
         let crds = composition.tree.below(&["spec", "crds"]);
         for (key, entry) in crds.and_then(Tree::as_map).unwrap_or_default() {
@@ -362,7 +362,7 @@ impl Merger<'_> {
         for (part, entries) in layers {
             self.parts[part].over.push(Layer {
                 file: file.as_str().into(),
-                tree: under_spec(vec![(Key::new("crds"), Tree::map(entries))]),
+                tree: under_spec(vec![(TreeKey::new("crds"), Tree::map(entries))]),
             });
         }
         if !own.is_empty() {
@@ -372,7 +372,13 @@ impl Merger<'_> {
     }
 
     /// True if an entry that no source has is an operator of its own: always in a Katalog, in a Komposer if it is complete.
-    fn is_own(&mut self, composition: &Composition, key: &Key, entry: &Tree, start: usize) -> bool {
+    fn is_own(
+        &mut self,
+        composition: &Composition,
+        key: &TreeKey,
+        entry: &Tree,
+        start: usize,
+    ) -> bool {
         if composition.is_katalog {
             return true;
         }
@@ -442,21 +448,21 @@ fn conformed(entry: &Tree, part: &MemberKatalog, name: &str) -> Tree {
 }
 
 /// Returns a map that has only a value at a path of keys.
-fn nested(place: &[&str], key: &Key, value: Tree) -> Tree {
+fn nested(place: &[&str], key: &TreeKey, value: Tree) -> Tree {
     let Some((name, above)) = place.split_last() else {
         return value;
     };
-    let last = Key {
+    let last = TreeKey {
         name: (*name).to_owned(),
         span: key.span,
     };
     let inner = Tree::map(vec![(last, value)]);
-    let wrap = |inner, name: &&str| Tree::map(vec![(Key::new(name), inner)]);
+    let wrap = |inner, name: &&str| Tree::map(vec![(TreeKey::new(name), inner)]);
     above.iter().rev().fold(inner, wrap)
 }
 
 /// Returns the keys of `spec.crds`.
-fn keys(tree: &Tree) -> impl Iterator<Item = &Key> {
+fn keys(tree: &Tree) -> impl Iterator<Item = &TreeKey> {
     let crds = tree.below(&["spec", "crds"]).and_then(Tree::as_map);
     crds.unwrap_or_default().iter().map(|(key, _)| key)
 }

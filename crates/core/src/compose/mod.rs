@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!  Komposer ── Composition ── merge ──► Need(requests) ── the caller fetches ──► Artifacts ── merge again
-//!                                └────► Done(Resolved) ──► KatalogSpec with a scope for each source ── compile::katalog
+//!                                └────► Done(ResolvedComposition) ──► KatalogSpec with a scope for each source ── compile::katalog
 //! ```
 //!
-//! Nothing here does I/O. A [`Request`] is what must be fetched; an [`Artifact`] is what was fetched. A composition inside of a
-//! composition (`useKomposer`) asks for further artifacts: the caller answers and merges again, until nothing is missing.
+//! Nothing here does I/O. A [`SourceRequest`] is what must be fetched; an [`Artifact`] is what was fetched. A composition inside of
+//! a composition (`useKomposer`) asks for further artifacts: the caller answers and merges again, until nothing is missing.
 
 mod artifact;
 mod assemble;
@@ -28,5 +28,5 @@ pub use artifact::{Artifact, Artifacts, Fetched, SourceRecord, Verified};
 pub use composition::Composition;
 pub use lock::{BadLock, LOCK_FILE, Lock, Locked, is_pinned};
 pub use merge::{Merged, merge};
-pub use request::{Base, DeclarationSite, Request, RequestKind};
-pub use resolved::Resolved;
+pub use request::{Base, DeclarationSite, RequestKind, SourceRequest};
+pub use resolved::ResolvedComposition;

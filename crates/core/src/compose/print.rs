@@ -5,12 +5,12 @@
 use std::fmt::Write as _;
 
 use super::artifact::{SourceRecord, Verified};
-use super::resolved::Resolved;
+use super::resolved::ResolvedComposition;
 use crate::api::Scope;
 use crate::diagnostics::FieldPath;
-use crate::tree::{Key, Origin, Tree, TreeValue};
+use crate::tree::{Origin, Tree, TreeKey, TreeValue};
 
-impl Resolved {
+impl ResolvedComposition {
     /// Returns the merged Katalogs as a YAML stream, one document for each source. `origins` adds to each value the file and line
     /// that it comes from, as a comment.
     pub fn to_yaml(&self, origins: bool) -> String {
@@ -40,7 +40,7 @@ impl Resolved {
             if !["crds", "info"].contains(&key.name.as_str()) {
                 spec.take(&[&key.name]);
                 if let Some(fields) = spec.as_map_mut() {
-                    fields.push((Key::new(&key.name), value.clone()));
+                    fields.push((TreeKey::new(&key.name), value.clone()));
                 }
             }
         }

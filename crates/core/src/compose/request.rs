@@ -27,7 +27,7 @@ pub(super) const KOMPOSER: &str = "komposer.yaml";
 
 /// One source to fetch.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct SourceRequest {
     /// The identity: the same for equal sources, without credentials. The key of [`super::Artifacts`], of `komposer.lock` and
     /// of the status.
     pub id: String,
@@ -136,7 +136,7 @@ pub struct DeclarationSite {
     pub position: Option<(u32, u32)>,
 }
 
-impl Request {
+impl SourceRequest {
     /// Returns an error about this source, at its place: it could not be fetched, or is refused.
     pub fn problem(&self, code: Code, message: impl Into<String>) -> Diagnostic {
         let mut problem = Diagnostic::error(code, self.place.path.clone(), message);
@@ -218,7 +218,7 @@ impl Request {
     }
 }
 
-impl fmt::Display for Request {
+impl fmt::Display for SourceRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.id)
     }
@@ -253,7 +253,7 @@ fn expand(text: &str, lookup: &impl Fn(&str) -> Option<String>) -> Result<String
 }
 
 /// What all requests of a document share.
-pub(super) struct Declaring<'a> {
+pub(super) struct RequestContext<'a> {
     pub(super) file: Option<&'a str>,
     pub(super) tree: &'a Tree,
     pub(super) base: &'a Base,
@@ -261,7 +261,7 @@ pub(super) struct Declaring<'a> {
 }
 
 /// Returns the requests of a document, in the order in which they are merged.
-pub(super) fn requests(sources: &Sources, declaring: &Declaring<'_>) -> Vec<Request> {
+pub(super) fn requests(sources: &Sources, declaring: &RequestContext<'_>) -> Vec<SourceRequest> {
     let at = FieldPath::root().field("spec").field("sources");
     let mut requests = Vec::with_capacity(sources.len());
     for (list, index, source) in sources.each() {
@@ -282,10 +282,10 @@ pub(super) fn requests(sources: &Sources, declaring: &Declaring<'_>) -> Vec<Requ
     requests
 }
 
-impl Declaring<'_> {
-    fn request(&self, at: &FieldPath, id: String, kind: RequestKind) -> Request {
+impl RequestContext<'_> {
+    fn request(&self, at: &FieldPath, id: String, kind: RequestKind) -> SourceRequest {
         let span = self.tree.locate(at);
-        Request {
+        SourceRequest {
             id,
             kind,
             base: self.base.clone(),
@@ -300,7 +300,7 @@ impl Declaring<'_> {
         }
     }
 
-    fn registry(&self, at: &FieldPath, source: &RegistrySource, requests: &mut Vec<Request>) {
+    fn registry(&self, at: &FieldPath, source: &RegistrySource, requests: &mut Vec<SourceRequest>) {
         let url = source.url.trim();
         if source.katalog.is_empty() {
             let use_komposer = source.use_komposer == Some(true);
@@ -315,7 +315,7 @@ impl Declaring<'_> {
                 url: url.to_owned(),
                 use_komposer,
             };
-            requests.push(Request {
+            requests.push(SourceRequest {
                 auth: source.auth.clone(),
                 verify: source.verify.clone(),
                 interval: source.interval.or(self.interval),
@@ -335,7 +335,7 @@ impl Declaring<'_> {
         }
     }
 
-    fn file(&self, at: &FieldPath, source: &FileSource) -> Request {
+    fn file(&self, at: &FieldPath, source: &FileSource) -> SourceRequest {
         let (url, auth, interval) = match source {
             FileSource::Path(url) => (url, None, None),
             FileSource::Url(UrlSource {
@@ -364,14 +364,14 @@ impl Declaring<'_> {
                 (path.clone(), RequestKind::File { path })
             }
         };
-        Request {
+        SourceRequest {
             auth,
             interval: interval.or(self.interval),
             ..self.request(at, id, kind)
         }
     }
 
-    fn git(&self, at: &FieldPath, source: &GitSource) -> Request {
+    fn git(&self, at: &FieldPath, source: &GitSource) -> SourceRequest {
         let GitSource {
             url,
             ref_,
@@ -388,14 +388,14 @@ impl Declaring<'_> {
             reference: reference.to_owned(),
             path: path.to_owned(),
         };
-        Request {
+        SourceRequest {
             auth: auth.clone(),
             interval: interval.or(self.interval),
             ..self.request(at, id, kind)
         }
     }
 
-    fn helm(&self, at: &FieldPath, source: &HelmSource) -> Request {
+    fn helm(&self, at: &FieldPath, source: &HelmSource) -> SourceRequest {
         let HelmSource {
             repo,
             chart,
@@ -435,7 +435,7 @@ impl Declaring<'_> {
             value_files: value_files.clone(),
             values: values.clone(),
         };
-        Request {
+        SourceRequest {
             auth: auth.clone(),
             verify: verify.clone(),
             interval: interval.or(self.interval),
@@ -443,7 +443,7 @@ impl Declaring<'_> {
         }
     }
 
-    fn config_map(&self, at: &FieldPath, source: &ConfigMapSource) -> Request {
+    fn config_map(&self, at: &FieldPath, source: &ConfigMapSource) -> SourceRequest {
         let ConfigMapSource { name, key } = source;
         let mut id = format!("configmap/{name}");
         if let Some(key) = key {
@@ -457,7 +457,7 @@ impl Declaring<'_> {
         self.request(at, id, kind)
     }
 
-    fn katalogs(&self, at: &FieldPath, source: &KatalogSource) -> Request {
+    fn katalogs(&self, at: &FieldPath, source: &KatalogSource) -> SourceRequest {
         let KatalogSource {
             name,
             label_selector,

@@ -13,18 +13,18 @@ use crate::{
 
 /// A composition with everything that is needed to run it: its sources are not read again.
 #[derive(Debug, Clone)]
-pub struct Resolved {
+pub struct ResolvedComposition {
     /// The sources, in the order in which they were merged.
     pub sources: Vec<SourceRecord>,
     /// The merged Katalog, with the name and the labels of the composition. Its `spec` has a scope for each source, which are
-    /// not part of its serialized form: store [`Resolved::to_json`], never the `spec` alone.
+    /// not part of its serialized form: store [`ResolvedComposition::to_json`], never the `spec` alone.
     pub document: KatalogDocument,
     pub(super) includes: Included,
     /// The composition as a Katalog without entries.
     pub(super) head: Tree,
 }
 
-impl Resolved {
+impl ResolvedComposition {
     /// Returns the merged `spec`, for `compile::katalog`.
     pub fn spec(&self) -> &KatalogSpec {
         &self.document.spec
@@ -61,7 +61,7 @@ impl Resolved {
     }
 
     /// Returns a file that the field at `path` names: its name and content, or why there is none. `None` if it is not in an
-    /// artifact, but beside [`Resolved::file_of`] on disk.
+    /// artifact, but beside [`ResolvedComposition::file_of`] on disk.
     pub fn manifest(&self, path: &FieldPath, text: &str) -> Option<Result<(String, &str), String>> {
         self.includes.manifest(self.file_of(path)?, text)
     }

@@ -9,7 +9,7 @@ use super::artifact::SourceRecord;
 use super::assemble::{Assembled, Head, whole};
 use super::composition::MemberKatalog;
 use super::includes::Included;
-use super::resolved::Resolved;
+use super::resolved::ResolvedComposition;
 use crate::api::Scope;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
 use crate::document::Source;
@@ -53,7 +53,7 @@ struct StoredLayer {
     document: Value,
 }
 
-impl Resolved {
+impl ResolvedComposition {
     /// Returns everything that is needed to run the composition. Positions in files are not included.
     pub fn to_json(&self) -> Value {
         let part = |scope: &Scope| StoredPart {
@@ -84,7 +84,7 @@ impl Resolved {
         serde_json::to_value(stored).unwrap_or_default()
     }
 
-    /// Reads what [`Resolved::to_json`] returned, with warnings.
+    /// Reads what [`ResolvedComposition::to_json`] returned, with warnings.
     ///
     /// # Errors
     /// A value of another form, or documents that are no longer valid.

@@ -20,10 +20,10 @@ use crate::{
     reconcile::{
         gate_effects::GateEffects,
         render::{Frame, RenderError, Renderer},
-        template_data::Sources,
+        template_data::TemplateData,
     },
     schema::Schema,
-    template::{Budget, Data},
+    template::{Data, EvalBudget},
     value::{Cause, Fault, Key, Node, Path, nesting, set},
 };
 
@@ -163,7 +163,7 @@ pub fn convert(
     };
     let mut object = object;
     failed::check(plan, &from, &mut object)?;
-    let mut budget = Budget::default();
+    let mut budget = EvalBudget::default();
     for step in route {
         object = follow(plan, step, &object, &mut budget)?;
     }
@@ -181,7 +181,7 @@ fn follow(
     plan: &ConversionPlan,
     step: &ConversionStep,
     source: &Node,
-    budget: &mut Budget,
+    budget: &mut EvalBudget,
 ) -> Result<Node, ConversionError> {
     let mut result = source.clone();
     // Before any is set: fields of the source are never taken for those of the result.
@@ -192,7 +192,7 @@ fn follow(
         namespace: None,
         name: Key::from(name_of(source)),
     };
-    let (sources, effects) = (Sources::default(), GateEffects::default());
+    let (sources, effects) = (TemplateData::default(), GateEffects::default());
     // Templates have the stack of a usual thread for their values.
     let shallow = nesting::shallow(source);
     let mut faults = shallow.iter().flat_map(|(_, faults)| faults);

@@ -6,10 +6,10 @@ use crate::value::Node;
 
 /// A resourceVersion: a number on all known servers, opaque otherwise.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Version(State);
+pub struct Version(VersionForm);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum State {
+enum VersionForm {
     Number(u64),
     Text(Box<str>),
 }
@@ -23,7 +23,7 @@ fn plain_number(text: &str) -> Option<u64> {
 
 impl From<&str> for Version {
     fn from(text: &str) -> Self {
-        Self(plain_number(text).map_or_else(|| State::Text(text.into()), State::Number))
+        Self(plain_number(text).map_or_else(|| VersionForm::Text(text.into()), VersionForm::Number))
     }
 }
 
@@ -46,16 +46,16 @@ impl Version {
 
     fn number(&self) -> Option<u64> {
         match &self.0 {
-            State::Number(number) => Some(*number),
-            State::Text(text) => text.parse().ok(),
+            VersionForm::Number(number) => Some(*number),
+            VersionForm::Text(text) => text.parse().ok(),
         }
     }
 
     /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         match &self.0 {
-            State::Number(_) => 0,
-            State::Text(text) => text.len(),
+            VersionForm::Number(_) => 0,
+            VersionForm::Text(text) => text.len(),
         }
     }
 }
@@ -63,8 +63,8 @@ impl Version {
 impl PartialEq<str> for Version {
     fn eq(&self, text: &str) -> bool {
         match &self.0 {
-            State::Number(number) => plain_number(text) == Some(*number),
-            State::Text(own) => **own == *text,
+            VersionForm::Number(number) => plain_number(text) == Some(*number),
+            VersionForm::Text(own) => **own == *text,
         }
     }
 }
@@ -72,8 +72,8 @@ impl PartialEq<str> for Version {
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            State::Number(number) => number.fmt(f),
-            State::Text(text) => f.write_str(text),
+            VersionForm::Number(number) => number.fmt(f),
+            VersionForm::Text(text) => f.write_str(text),
         }
     }
 }

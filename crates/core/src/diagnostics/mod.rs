@@ -17,7 +17,7 @@ pub(crate) use nearest::did_you_mean;
 pub use nearest::nearest;
 
 pub use crate::tree::{FieldPath, Segment};
-use crate::tree::{Origin, Span, Tree};
+use crate::tree::{FileSpan, Origin, Tree};
 
 /// The maximum number of errors, and of warnings, reported per document. More are of no use to a reader, and each takes time to
 /// find and locate.
@@ -154,7 +154,7 @@ impl Diagnostic {
 
     /// Sets the position.
     #[must_use]
-    pub fn at(mut self, span: Option<Span>) -> Self {
+    pub fn at(mut self, span: Option<FileSpan>) -> Self {
         if let Some(span) = span {
             self.line = Some(span.line);
             self.column = Some(span.column);

@@ -10,7 +10,7 @@ use super::hints::{self, EnclosingMap};
 use crate::api::duration;
 use crate::api::shape::{Field, ObjectShape, Shape, Support};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, MOST_PROBLEMS, did_you_mean};
-use crate::tree::{Key, Span, Tree, TreeValue};
+use crate::tree::{FileSpan, Tree, TreeKey, TreeValue};
 use crate::value::Node;
 
 /// Checks `tree`, at `path`, against `shape`.
@@ -38,7 +38,7 @@ pub(crate) fn check<'a>(
 struct CheckPosition {
     path: FieldPath,
     /// The key of this value, or the list item itself.
-    key: Option<Span>,
+    key: Option<FileSpan>,
 }
 
 struct Checker<'a> {
@@ -54,7 +54,7 @@ impl<'a> Checker<'a> {
         &mut self,
         code: Code,
         place: &CheckPosition,
-        span: Option<Span>,
+        span: Option<FileSpan>,
         message: String,
     ) -> &mut Diagnostic {
         let diagnostic =
@@ -229,7 +229,7 @@ impl<'a> Checker<'a> {
 
     fn object(
         &mut self,
-        entries: &[(Key, Tree)],
+        entries: &[(TreeKey, Tree)],
         object: &'a ObjectShape,
         place: &CheckPosition,
     ) -> Value {
@@ -287,7 +287,7 @@ impl<'a> Checker<'a> {
     /// yet, only the outermost is reported.
     fn is_supported(
         &mut self,
-        key: &Key,
+        key: &TreeKey,
         value: &Tree,
         field: &Field,
         place: &CheckPosition,
@@ -332,7 +332,7 @@ impl<'a> Checker<'a> {
     fn missing(
         &mut self,
         checked: &Map<String, Value>,
-        entries: &[(Key, Tree)],
+        entries: &[(TreeKey, Tree)],
         object: &ObjectShape,
         place: &CheckPosition,
     ) {

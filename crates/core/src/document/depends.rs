@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath, nearest};
-use crate::tree::{Span, Tree, TreeValue};
+use crate::tree::{FileSpan, Tree, TreeValue};
 
 /// The maximum number of reported circles. In a tangle, one leads to the next.
 const MOST_CIRCLES: usize = 10;
@@ -12,7 +12,7 @@ const MOST_CIRCLES: usize = 10;
 struct Dependency<'a> {
     on: &'a str,
     path: FieldPath,
-    span: Option<Span>,
+    span: Option<FileSpan>,
 }
 
 /// Reports names of operators that the Katalog does not have, and circles. A circle is reported at the name that closes it.

@@ -1,7 +1,7 @@
 //! Moves old spellings of an E2E to their present place.
 
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-use crate::tree::{Key, Tree, TreeValue};
+use crate::tree::{Tree, TreeKey, TreeValue};
 
 /// Moves old spellings to their present place, with warnings.
 pub(in crate::document) fn old_spellings(root: &mut Tree, found: &mut Diagnostics) {
@@ -84,7 +84,7 @@ fn port_forward(parent: &mut Tree, at: &FieldPath, found: &mut Diagnostics) {
     } else if let Some((key, value)) = block.take(&["port-forward"]) {
         let message = "`port-forward` is another spelling of `portForward`";
         found.push(Diagnostic::warning(Code::OtherSpelling, at, message).at(key.span));
-        let key = Key {
+        let key = TreeKey {
             name: "portForward".to_owned(),
             span: key.span,
         };

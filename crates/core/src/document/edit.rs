@@ -1,10 +1,10 @@
 //! Moves keys in a tree.
 
-use crate::tree::{Key, Tree, TreeValue};
+use crate::tree::{Tree, TreeKey, TreeValue};
 
 impl Tree {
     /// Returns the entries, if this is a map.
-    pub(crate) fn as_map_mut(&mut self) -> Option<&mut Vec<(Key, Tree)>> {
+    pub(crate) fn as_map_mut(&mut self) -> Option<&mut Vec<(TreeKey, Tree)>> {
         match &mut self.value {
             TreeValue::Map(entries) => Some(entries),
             _ => None,
@@ -37,7 +37,7 @@ impl Tree {
     }
 
     /// Removes the entry at a path of keys, and every map that becomes empty.
-    pub(crate) fn take(&mut self, names: &[&str]) -> Option<(Key, Tree)> {
+    pub(crate) fn take(&mut self, names: &[&str]) -> Option<(TreeKey, Tree)> {
         let (first, rest) = names.split_first()?;
         let entries = self.as_map_mut()?;
         let at = entries.iter().position(|(key, _)| key.name == *first)?;
@@ -54,7 +54,7 @@ impl Tree {
 
     /// Inserts a value at a path of keys and creates maps as needed. Returns the value if something other than a map is on
     /// the path.
-    pub(crate) fn put(&mut self, names: &[&str], key: Key, value: Tree) -> Result<(), Tree> {
+    pub(crate) fn put(&mut self, names: &[&str], key: TreeKey, value: Tree) -> Result<(), Tree> {
         let Some((first, rest)) = names.split_first() else {
             return Err(value);
         };
@@ -70,13 +70,13 @@ impl Tree {
             (Some(at), false) => entries[at].1.put(rest, key, value),
             (Some(_), true) => Err(value),
             (None, true) => {
-                entries.push((Key { name, ..key }, value));
+                entries.push((TreeKey { name, ..key }, value));
                 Ok(())
             }
             (None, false) => {
                 let mut map = Tree::new(TreeValue::Map(Vec::new()));
                 map.span = key.span;
-                let outer = Key {
+                let outer = TreeKey {
                     name,
                     span: key.span,
                 };

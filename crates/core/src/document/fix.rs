@@ -1,13 +1,13 @@
 //! Finds mistakes that the YAML parser reports badly, with the fix.
 
 use super::yaml::{self, Chunk};
-use crate::tree::Span;
+use crate::tree::FileSpan;
 
 /// A double-quoted text that ends too early, at a quote inside a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BrokenQuotes {
     /// The position of the inner quote.
-    pub(crate) span: Span,
+    pub(crate) span: FileSpan,
     /// The corrected text.
     pub(crate) fixed: String,
     /// The first byte of the text in the chunk: its opening quote.
@@ -31,7 +31,7 @@ pub(crate) fn broken_quotes(chunk: Chunk<'_>) -> Vec<BrokenQuotes> {
             };
             let columns = line[..inner].chars().count();
             found.push(BrokenQuotes {
-                span: Span {
+                span: FileSpan {
                     line: number + chunk.lines,
                     column: u32::try_from(columns + 1).unwrap_or(u32::MAX),
                     offset: u32::try_from(at + inner)

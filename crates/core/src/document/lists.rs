@@ -2,7 +2,7 @@
 
 use crate::api::shape::RULES;
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-use crate::tree::{Key, Tree, TreeValue};
+use crate::tree::{Tree, TreeKey, TreeValue};
 
 /// Turns `spec.crds` as a list of named entries into a map by name, with a warning.
 ///
@@ -28,7 +28,7 @@ pub(crate) fn operators(root: &mut Tree, found: &mut Diagnostics) {
                 the document runs from files only: `kubectl apply` refuses a list here";
     let first = items.first().and_then(|item| item.span);
     found.push(warning.hint(hint).at(first));
-    let mut entries: Vec<(Key, Tree)> = Vec::with_capacity(items.len());
+    let mut entries: Vec<(TreeKey, Tree)> = Vec::with_capacity(items.len());
     for (index, mut item) in std::mem::take(items).into_iter().enumerate() {
         let at = path.index(index);
         let named = item.take(&["name"]);
@@ -46,7 +46,7 @@ pub(crate) fn operators(root: &mut Tree, found: &mut Diagnostics) {
             continue;
         }
         let name = name.to_owned();
-        entries.push((Key { name, span }, item));
+        entries.push((TreeKey { name, span }, item));
     }
     crds.value = TreeValue::Map(entries);
 }
@@ -107,7 +107,7 @@ pub(crate) fn rules(root: &mut Tree, found: &mut Diagnostics) {
                 continue;
             }
             let span = block_of.span;
-            let key = Key {
+            let key = TreeKey {
                 name: "rules".to_owned(),
                 span,
             };
@@ -126,7 +126,7 @@ fn before_setup(entry: &mut Tree, mut files: Vec<Tree>) {
     let Some(first) = files.first() else {
         return;
     };
-    let key = Key {
+    let key = TreeKey {
         name: String::new(),
         span: first.span,
     };

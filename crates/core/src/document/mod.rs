@@ -26,7 +26,7 @@ mod source;
 mod stream;
 mod yaml;
 
-pub use crate::tree::{Key, Span, Tree, TreeValue, Verbatim};
+pub use crate::tree::{FileSpan, Tree, TreeKey, TreeValue, Verbatim};
 pub use convert::{Converted, convert};
 pub(crate) use depends::check as check_dependencies;
 pub(crate) use e2e::old_calls;

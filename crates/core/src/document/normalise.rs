@@ -7,7 +7,7 @@ use super::aliases::{ALIASES, Alias, WORD_ALIASES, WordAlias};
 use super::check::suits;
 use crate::api::shape::{ObjectShape, PAIRS, Shape};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-use crate::tree::{Key, Tree, TreeValue};
+use crate::tree::{Tree, TreeKey, TreeValue};
 
 /// Moves blocks next to `spec` into it. Both places are valid, so there is no warning.
 pub(crate) fn blocks(root: &mut Tree, names: &[&str], found: &mut Diagnostics) {
@@ -75,7 +75,7 @@ pub(crate) fn included(root: &mut Tree, key: &str, shape: &Shape, found: &mut Di
     };
     if root.get(key).is_none() && parts.iter().any(|part| root.get(part).is_some()) {
         let whole = std::mem::replace(root, Tree::new(TreeValue::Null));
-        let name = Key {
+        let name = TreeKey {
             name: key.to_owned(),
             span: whole.span,
         };
@@ -191,7 +191,7 @@ fn pairs_as_map(labels: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
     let TreeValue::List(items) = &labels.value else {
         return;
     };
-    let pairs: Option<Vec<(Key, Tree)>> = items
+    let pairs: Option<Vec<(TreeKey, Tree)>> = items
         .iter()
         .map(|item| {
             let (key, value) = (item.get("key")?, item.get("value")?);
@@ -199,7 +199,7 @@ fn pairs_as_map(labels: &mut Tree, path: &FieldPath, found: &mut Diagnostics) {
             let is_pair = item.as_map().is_some_and(|entries| entries.len() == 2);
             is_pair.then(|| {
                 (
-                    Key {
+                    TreeKey {
                         name,
                         span: key.span,
                     },
@@ -274,7 +274,7 @@ fn relocate(
 /// be equal. `from` and `to` are the spellings, with dots.
 fn merge(
     present: &mut Tree,
-    (key, other): (Key, Tree),
+    (key, other): (TreeKey, Tree),
     (from, to): (&str, &str),
     path: &FieldPath,
     found: &mut Diagnostics,

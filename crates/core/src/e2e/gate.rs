@@ -6,9 +6,9 @@ use crate::api::E2eSpec;
 use crate::diagnostics::Diagnostics;
 use crate::reconcile::gate_effects::GateEffects;
 use crate::reconcile::render::{Frame, Renderer};
-use crate::reconcile::template_data::Sources;
+use crate::reconcile::template_data::TemplateData;
 use crate::scope::{At, Problems};
-use crate::template::{Budget, Data};
+use crate::template::{Data, EvalBudget};
 use crate::value::Node;
 use crate::{
     compile::conditions,
@@ -38,7 +38,7 @@ pub fn gates(spec: &E2eSpec) -> (Vec<Gate>, Diagnostics) {
 /// # Errors
 /// The reason why an operand cannot be rendered or compared.
 pub fn is_open(gate: &Gate, resource: &Node, now: Timestamp) -> Result<bool, String> {
-    let (sources, effects) = (Sources::default(), GateEffects::default());
+    let (sources, effects) = (TemplateData::default(), GateEffects::default());
     let data = Data::of(resource).at(now);
     let nobody = ObjectKey {
         namespace: None,
@@ -47,7 +47,7 @@ pub fn is_open(gate: &Gate, resource: &Node, now: Timestamp) -> Result<bool, Str
     let owner = (GroupKind::parse(""), nobody);
     let open = Renderer {
         data: &data,
-        budget: &mut Budget::default(),
+        budget: &mut EvalBudget::default(),
         frame: Frame {
             owner: (&owner.0, &owner.1),
             sources: &sources,

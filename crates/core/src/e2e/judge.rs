@@ -1,11 +1,11 @@
 //! Compares the result of a call with the expected one.
 
 use super::assertions;
-use super::calls::Call;
+use super::calls::ProgramCall;
 
 /// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct CallOutput {
     /// The exit code; `0` for an HTTP request.
     pub exit_code: i32,
     /// Standard output, or the body of the HTTP response; with a filter, the output of the filter.
@@ -19,7 +19,7 @@ pub struct Answer {
 /// Returns the differences from the expected result: `-` is expected, `+` is actual. Empty if there are none.
 ///
 /// If a failure is expected, assertions apply to standard output and standard error together.
-pub fn judge(call: &Call<'_>, answer: &Answer) -> Vec<String> {
+pub fn judge(call: &ProgramCall<'_>, answer: &CallOutput) -> Vec<String> {
     let mut diff = Vec::new();
     let says_no = call.says_no && answer.exit_code == 1 && !answer.output.trim().is_empty();
     if answer.exit_code != call.exit_code && !says_no {

@@ -16,8 +16,8 @@ mod resources;
 mod tests;
 
 pub use assertions::wrong_assertions;
-pub use calls::{Action, Argument, Call, Filter, Forward, calls, commands};
+pub use calls::{Argument, CallAction, Filter, Forward, ProgramCall, calls, commands};
 pub use check::{Expected, read_e2e, read_expectations};
 pub use gate::{gates, is_open};
-pub use judge::{Answer, judge};
+pub use judge::{CallOutput, judge};
 pub use resources::check_resource;

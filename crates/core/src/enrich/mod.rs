@@ -31,7 +31,7 @@ pub struct Addition {
     /// Group and kind of the children that get it; empty means all.
     on: &'static [(&'static str, &'static str)],
     /// The source of the value.
-    pub source: Source,
+    pub source: EnrichSource,
     /// Computes the value from the child, if the child is the source, or else from the views of the objects that were found.
     /// `None` adds nothing.
     pub shape: fn(&[Node]) -> Option<Node>,
@@ -41,7 +41,7 @@ pub struct Addition {
 
 /// The source of an addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum EnrichSource {
     /// These paths of the child itself.
     Itself(&'static [&'static str]),
     /// Objects with the label of the workload that the child is.
@@ -54,7 +54,7 @@ pub enum Source {
     Field(Relation, &'static str),
 }
 
-impl Source {
+impl EnrichSource {
     /// Returns the relation that is watched for it.
     pub fn relation(self) -> Option<Relation> {
         match self {

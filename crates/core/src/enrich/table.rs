@@ -2,11 +2,11 @@
 
 use super::{
     Addition,
+    EnrichSource::{Field, Itself, Key, Uid, Workload},
     Relation::{
         Claims, ClaimsByName, EndpointSlices, JobPods, Jobs, Nodes, Pods, ReplicaSets,
         StorageClasses, Volumes, Warnings,
     },
-    Source::{Field, Itself, Key, Uid, Workload},
     shape,
 };
 use crate::api::EnrichTarget;

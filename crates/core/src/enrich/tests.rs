@@ -364,7 +364,7 @@ fn the_table_is_whole() {
         if let Some(relation) = addition.source.relation() {
             let kind = relation.objects().kind;
             assert!(crate::plan::built_in(&kind).is_some(), "{kind}");
-            let is_field = matches!(addition.source, Source::Field(..));
+            let is_field = matches!(addition.source, EnrichSource::Field(..));
             assert_eq!(relation.is_by_name(), is_field, "{relation:?}");
         }
     }

@@ -1,8 +1,8 @@
 //! Declared children and their lifecycle blocks.
 
 use super::{
-    CopyPlan, Gate, GeneratedSecretPlan, Leaf, NameRule, Reach, ResourceType, ScalePlan, Tree,
-    for_each::ForEach, generated_secret::CertificatePlan, kinds, scale::REPLICAS,
+    CopyPlan, Gate, GeneratedSecretPlan, Leaf, NameRule, ObjectTree, Reach, ResourceType,
+    ScalePlan, for_each::ForEachPlan, generated_secret::CertificatePlan, kinds, scale::REPLICAS,
 };
 use crate::value::Path;
 
@@ -25,11 +25,11 @@ pub struct ChildPlan {
     /// Whether drift is corrected.
     pub mode: Mode,
     /// The list that it is expanded for; `None` is a single child.
-    pub for_each: Option<Box<ForEach>>,
+    pub for_each: Option<Box<ForEachPlan>>,
     /// The gate of the child.
     pub gate: Gate,
     /// The action on an existing child whose gate is closed or whose element is gone; only for [`Mode::Reconciled`].
-    pub on_false: OnFalse,
+    pub on_false: OnFalsePlan,
     /// Its name; rendered text is trimmed.
     pub name: Leaf,
     /// The rule for names of the kind.
@@ -40,7 +40,7 @@ pub struct ChildPlan {
     pub reach: Reach,
     /// The whole object with `apiVersion`, `kind`, the user's labels and annotations; a pass adds name, namespace and
     /// ownership metadata.
-    pub body: Tree,
+    pub body: ObjectTree,
     /// Lists of the body that may be empty and are owned as a whole, as far as the schema of the kind is known: their
     /// paths, without indexes. Other lists have no owner while they are empty.
     pub whole_lists: Box<[Path]>,
@@ -136,7 +136,7 @@ pub enum Mode {
 
 /// The action on a child whose gate closes. Source: language reference, lifecycle blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnFalse {
+pub enum OnFalsePlan {
     /// Delete it: every operand is the user's intent, or the Katalog declares it.
     Delete,
     /// Keep it unchanged: an operand depends on the state of the cluster, or the Katalog declares it.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::{GroupKind, Tree};
+use super::{GroupKind, ObjectTree};
 use crate::{
     api::Conversion,
     value::{Key, Node, Path},
@@ -39,7 +39,7 @@ pub struct ConversionStep {
     /// The version of the result.
     pub to: Box<str>,
     /// The fields that differ: the path from the root of the result, and the value over the source.
-    pub fields: Box<[(Path, Tree)]>,
+    pub fields: Box<[(Path, ObjectTree)]>,
 }
 
 impl ConversionPlan {

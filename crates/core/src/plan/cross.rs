@@ -22,7 +22,7 @@ pub struct CrossPlan {
     /// The operator whose resource is read.
     pub target: CrossTarget,
     /// Selects the resource.
-    pub selector: CrossSelector,
+    pub selector: CrossSelectorPlan,
     /// Its namespace; `None` is the custom resource's own.
     pub namespace: Option<Leaf>,
     /// Patterns of the namespaces that the custom resource may choose; if empty it may choose any, if that is permitted.
@@ -48,7 +48,7 @@ pub enum CrossTarget {
 
 /// Selects a resource of a kind.
 #[derive(Debug)]
-pub enum CrossSelector {
+pub enum CrossSelectorPlan {
     /// By name.
     Name(Leaf),
     /// The first that has these labels.
@@ -70,8 +70,8 @@ impl CrossPlan {
             reads_metrics: _,
         } = self;
         let (name, labels) = match selector {
-            CrossSelector::Name(name) => (Some(name), None),
-            CrossSelector::Labels(labels) => (None, Some(labels)),
+            CrossSelectorPlan::Name(name) => (Some(name), None),
+            CrossSelectorPlan::Labels(labels) => (None, Some(labels)),
         };
         let labels = labels.into_iter().flat_map(|labels| labels.iter());
         let labels = labels.map(|(_, value)| value);
@@ -99,7 +99,7 @@ impl CrossPlan {
     /// Returns the paths that must be kept of resources of the kind, to select and to show one.
     pub fn kept_paths(&self) -> Vec<Path> {
         let mut paths = self.reads.clone();
-        if let CrossSelector::Labels(labels) = &self.selector {
+        if let CrossSelectorPlan::Labels(labels) = &self.selector {
             paths.extend(labels.iter().map(|(key, _)| label_path(key)));
         }
         paths

@@ -6,7 +6,7 @@ use super::{Moments, OperatorPlan, Plan};
 
 /// One change from a running plan to the next.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum PlanChange {
     /// The operator with this name stops.
     Stop(String),
     /// The operator keeps running with another plan: its kind is the same.
@@ -24,7 +24,7 @@ pub enum Change {
 ///
 /// Stops come first, then changes, then starts, each by name: an operator that gets another kind, or a kind that gets
 /// another operator, stops before its successor starts.
-pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
+pub fn diff(old: &Plan, new: &Plan) -> Vec<PlanChange> {
     let running: BTreeMap<&str, &Arc<OperatorPlan>> = old
         .operators
         .iter()
@@ -45,7 +45,7 @@ pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
             .get(name)
             .is_some_and(|after| keeps_kind(before, after))
         {
-            changes.push(Change::Stop((*name).to_owned()));
+            changes.push(PlanChange::Stop((*name).to_owned()));
         }
     }
     let mut starts = Vec::new();
@@ -53,13 +53,13 @@ pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
         match running.get(name) {
             Some(before) if keeps_kind(before, after) => {
                 if !runs_alike(before, after) {
-                    changes.push(Change::Reconfigure {
+                    changes.push(PlanChange::Reconfigure {
                         name: (*name).to_owned(),
                         plan: Arc::clone(after),
                     });
                 }
             }
-            _ => starts.push(Change::Start(Arc::clone(after))),
+            _ => starts.push(PlanChange::Start(Arc::clone(after))),
         }
     }
     changes.extend(starts);

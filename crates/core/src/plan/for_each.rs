@@ -12,7 +12,7 @@ pub(crate) const VALUE: &str = "value";
 
 /// A list or map; each element makes a child.
 #[derive(Clone, Debug)]
-pub struct ForEach {
+pub struct ForEachPlan {
     /// Its path, from the template roots.
     pub field: Path,
     /// The name of the element in templates, beside `.item`.
@@ -24,7 +24,7 @@ pub struct ForEach {
     pub path: Box<str>,
 }
 
-impl ForEach {
+impl ForEachPlan {
     /// True if a template that reads `path` reads the element; the root includes it.
     pub(crate) fn is_read_by(&self, path: &Path) -> bool {
         match path.steps().first() {

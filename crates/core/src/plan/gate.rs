@@ -18,9 +18,9 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct Gate {
     /// `when`: all must hold.
-    pub all: Box<[Condition]>,
+    pub all: Box<[ConditionPlan]>,
     /// `or`: at least one must hold, unless it is empty.
-    pub any: Box<[Condition]>,
+    pub any: Box<[ConditionPlan]>,
 }
 
 impl Gate {
@@ -30,14 +30,14 @@ impl Gate {
     }
 
     /// Returns every condition of both lists.
-    pub fn iter(&self) -> impl Iterator<Item = &Condition> {
+    pub fn iter(&self) -> impl Iterator<Item = &ConditionPlan> {
         self.all.iter().chain(&self.any)
     }
 }
 
 /// One entry of a `when` or `or` list.
 #[derive(Debug)]
-pub struct Condition {
+pub struct ConditionPlan {
     /// The question.
     pub asks: Question,
     /// True if the result is negated.
@@ -68,7 +68,7 @@ pub enum Operand {
 #[derive(Debug)]
 pub struct Test {
     /// The relation to check.
-    pub relation: Relation,
+    pub relation: OperandRelation,
     /// True if the relation must not hold. A value that cannot be compared fails in both cases.
     pub not: bool,
 }
@@ -76,7 +76,7 @@ pub struct Test {
 /// The relation of an operand to a value. Texts are compared without surrounding white space; an absent operand is the
 /// empty text, 0 or false.
 #[derive(Debug)]
-pub enum Relation {
+pub enum OperandRelation {
     /// Present and not empty.
     Exists,
     /// Equal, as values of a type.
@@ -186,7 +186,7 @@ pub enum Window {
     Cron(Leaf, Duration),
 }
 
-impl Condition {
+impl ConditionPlan {
     /// Returns the left side, if it asks for a value.
     pub fn operand(&self) -> Option<&Operand> {
         match &self.asks {
@@ -214,19 +214,19 @@ impl Condition {
     /// True if it asks for something that is neither in the custom resource nor below a template root: the time, or other
     /// custom resources.
     pub(crate) fn asks_elsewhere(&self) -> bool {
-        let is_unique = |test: &Test| matches!(test.relation, Relation::Unique);
+        let is_unique = |test: &Test| matches!(test.relation, OperandRelation::Unique);
         matches!(self.asks, Question::Time(_)) || self.tests().iter().any(is_unique)
     }
 
     /// True if it compares with the custom resource before an update.
     pub(crate) fn asks_old(&self) -> bool {
-        let is_it = |test: &Test| matches!(test.relation, Relation::Unchanged);
+        let is_it = |test: &Test| matches!(test.relation, OperandRelation::Unchanged);
         self.tests().iter().any(is_it)
     }
 
     /// Returns the path whose text must be unique among custom resources of the kind, if that is asked.
     pub fn unique(&self) -> Option<&Path> {
-        let is_unique = |test: &Test| matches!(test.relation, Relation::Unique);
+        let is_unique = |test: &Test| matches!(test.relation, OperandRelation::Unique);
         match &self.asks {
             Question::Value(Operand::Path(path), tests) if tests.iter().any(is_unique) => {
                 Some(path)
@@ -251,18 +251,18 @@ impl Condition {
 impl Test {
     fn leaves(&self) -> &[Leaf] {
         match &self.relation {
-            Relation::Equals(leaf, _)
-            | Relation::Contains(leaf)
-            | Relation::Prefix(leaf)
-            | Relation::Suffix(leaf)
-            | Relation::Matches(Pattern::Rendered(leaf))
-            | Relation::Is(_, leaf) => std::slice::from_ref(leaf),
-            Relation::Between(members) | Relation::In(members, _) => members.leaves(),
-            Relation::Exists
-            | Relation::Matches(Pattern::Fixed(_))
-            | Relation::Unique
-            | Relation::Unchanged
-            | Relation::Type(_) => &[],
+            OperandRelation::Equals(leaf, _)
+            | OperandRelation::Contains(leaf)
+            | OperandRelation::Prefix(leaf)
+            | OperandRelation::Suffix(leaf)
+            | OperandRelation::Matches(Pattern::Rendered(leaf))
+            | OperandRelation::Is(_, leaf) => std::slice::from_ref(leaf),
+            OperandRelation::Between(members) | OperandRelation::In(members, _) => members.leaves(),
+            OperandRelation::Exists
+            | OperandRelation::Matches(Pattern::Fixed(_))
+            | OperandRelation::Unique
+            | OperandRelation::Unchanged
+            | OperandRelation::Type(_) => &[],
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Gates that hold a pass back, and when it runs again.
 
-use super::{Gate, Leaf, OnFalse};
+use super::{Gate, Leaf, OnFalsePlan};
 
 /// The gates of a custom resource.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub struct HoldPlan {
     /// The gate for its children: if closed, every block is closed.
     pub children: Gate,
     /// The action on reconciled children when that gate closes.
-    pub on_false: Option<OnFalse>,
+    pub on_false: Option<OnFalsePlan>,
 }
 
 /// A rule that requeues a custom resource after a successful pass.

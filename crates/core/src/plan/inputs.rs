@@ -1,9 +1,9 @@
 //! Imports of Motifs, and values that come from their inputs: texts that are known without a custom resource, and values that
 //! only the user sets.
 
-use super::{Coerce, Leaf, Tree};
+use super::{Coerce, Leaf, ObjectTree};
 use crate::{
-    template::{Budget, Data},
+    template::{Data, EvalBudget},
     value::{Key, Map, Node, Path, PathStep},
 };
 
@@ -26,9 +26,9 @@ pub struct InputPlan {
     /// Its name below `.inputs`.
     pub name: Key,
     /// The value that the import gives.
-    pub given: Option<Tree>,
+    pub given: Option<ObjectTree>,
     /// The Motif's default if no value is given, or the given value renders to nothing. It reads no inputs.
-    pub default: Option<Tree>,
+    pub default: Option<ObjectTree>,
     /// The declared type.
     pub coerce: Coerce,
     /// True if only the user's intent determines it, not the state of the cluster.
@@ -63,7 +63,7 @@ pub(crate) fn known_text(
         .filter_map(|input| Some((input.name.clone(), input.fixed()?.clone())));
     let inputs = Node::Map(fixed.collect::<Map>());
     let data = Data::new().with("inputs", &inputs);
-    let text = leaf.template.render_text(&data, &mut Budget::default());
+    let text = leaf.template.render_text(&data, &mut EvalBudget::default());
     Some(text.ok()?.trim().to_owned())
 }
 
@@ -71,7 +71,7 @@ impl InputPlan {
     /// Returns the value if it does not depend on the custom resource.
     fn fixed(&self) -> Option<&Node> {
         match self.given.as_ref().or(self.default.as_ref()) {
-            Some(Tree::Fixed(node)) => Some(node),
+            Some(ObjectTree::Fixed(node)) => Some(node),
             _ => None,
         }
     }
@@ -125,7 +125,7 @@ pub(crate) fn is_own(imports: &[ImportPlan], import: Option<usize>, leaf: &Leaf)
     };
     let input = import.inputs.iter().find(|input| *input.name == *name);
     match input.and_then(|input| input.given.as_ref()) {
-        Some(Tree::Leaf(given)) => is_own(imports, import.outer, given),
+        Some(ObjectTree::Leaf(given)) => is_own(imports, import.outer, given),
         _ => false,
     }
 }

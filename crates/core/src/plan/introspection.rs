@@ -22,7 +22,7 @@ pub enum Introspection {
 
 /// The type of a field of an [`Introspection`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldType {
+pub enum IntrospectionType {
     /// `true` or `false`.
     Boolean,
     /// A whole number.
@@ -33,10 +33,10 @@ pub enum FieldType {
     Text,
 }
 
-use FieldType::{Boolean, Integer, Share, Text};
+use IntrospectionType::{Boolean, Integer, Share, Text};
 
 /// The fields of `.health`.
-const HEALTH: [(&str, FieldType); 18] = [
+const HEALTH: [(&str, IntrospectionType); 18] = [
     ("healthy", Boolean),
     ("state", Text),
     ("status", Text),
@@ -58,14 +58,14 @@ const HEALTH: [(&str, FieldType); 18] = [
 ];
 
 /// The fields of `.metrics`, in addition to [`Metric::ALL`].
-const METRICS: [(&str, FieldType); 3] = [
+const METRICS: [(&str, IntrospectionType); 3] = [
     ("errorRate", Share),
     ("reconcileCount", Integer),
     ("errorCount", Integer),
 ];
 
 /// The fields of `.ork`.
-const PROCESS: [(&str, FieldType); 3] = [
+const PROCESS: [(&str, IntrospectionType); 3] = [
     ("inCluster", Boolean),
     ("namespace", Text),
     ("version", Text),
@@ -90,7 +90,7 @@ impl Introspection {
     }
 
     /// Returns its fields.
-    pub fn fields(self) -> Vec<(&'static str, FieldType)> {
+    pub fn fields(self) -> Vec<(&'static str, IntrospectionType)> {
         match self {
             Self::Health => HEALTH.to_vec(),
             Self::Metrics => {
@@ -137,7 +137,7 @@ impl fmt::Display for Introspection {
     }
 }
 
-impl FieldType {
+impl IntrospectionType {
     /// Returns its value where nothing is known.
     fn zero(self) -> Node {
         match self {

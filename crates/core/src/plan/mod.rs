@@ -56,18 +56,18 @@ pub use admission::{
     AdmissionPlan, DeletionPlan, Moment, Moments, NamespacePlan, Protection, SecurityPlan,
 };
 pub use autoscale::{AutoscalePlan, CapacityPlan, Metric};
-pub use calls::{CallPlan, Piece, Retry, Stage, Token};
+pub use calls::{CallPlan, Piece, Retry, Stage, TokenPlan};
 pub use cel::CelRule;
-pub use child::{BlockPlan, ChildPlan, Mode, OnFalse};
+pub use child::{BlockPlan, ChildPlan, Mode, OnFalsePlan};
 pub use coerce::{Coerce, TypeMismatch};
 pub(crate) use containers::{container_name, tagged_image};
 pub use conversion::{ConversionPlan, ConversionStep, DeclaredConversion};
-pub use diff::{Change, diff};
+pub use diff::{PlanChange, diff};
 pub(crate) use emit::is_event_reason;
 pub use emit::{CleanupPlan, EmitPlan};
 pub use enrich::EnrichPlan;
 pub(crate) use enrich::is_read;
-pub use for_each::ForEach;
+pub use for_each::ForEachPlan;
 pub use gate::*;
 pub use generated_secret::{Allowed, CertificatePlan, CopyPlan, GeneratedSecretPlan};
 pub use held::{HoldPlan, RequeuePlan};
@@ -79,14 +79,16 @@ pub use names::NameRule;
 pub use namespaces::ObjectNamespaces;
 pub use observe::ObservePlan;
 pub use on_delete::{OnDeletePlan, OnDeleteStep};
-pub use operator::{Backoff, Dependency, OperatorPlan, PagesPlan, Plan, QueuePlan, Stopped};
-pub use reads::{ChildAlias, Number, Reads};
+pub use operator::{
+    BackoffPlan, DependencyPlan, OperatorPlan, PagesPlan, Plan, QueuePlan, Stopped,
+};
+pub use reads::{ChildAlias, NameForm, Reads};
 pub(crate) use roots::{CHANGES, CROSS, EVENTS, EXTERNAL, OLD, OPERATION};
 pub(crate) use rules::target_of;
-pub use rules::{Completion, Normalized, RulesPlan, Target, ValidationRulePlan};
+pub use rules::{Completion, CompletionTarget, Normalized, RulesPlan, ValidationRulePlan};
 pub use scale::{REPLICAS, ScalePlan, ScaleStep};
-pub use status::{OwnCondition, StatusField, StatusPlan};
+pub use status::{OwnCondition, StatusFieldPlan, StatusPlan};
 pub(crate) use status::{is_reason, read_status};
-pub use targets::{LabelRequirement, LabelSelector, Reach, TargetsPlan};
-pub use tree::{Chosen, Leaf, OwnerPart, Tree};
+pub use targets::{LabelRequirementPlan, LabelSelector, Reach, TargetsPlan};
+pub use tree::{Chosen, Leaf, ObjectTree, OwnerPart};
 pub use watched::{MetadataKey, SYSTEM_NAMESPACES, Watched};

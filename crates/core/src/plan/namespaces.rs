@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ChildPlan, CopyPlan, GroupKind, Leaf, OperatorPlan, Reach, ResourceType, Token, inputs,
+    ChildPlan, CopyPlan, GroupKind, Leaf, OperatorPlan, Reach, ResourceType, TokenPlan, inputs,
     references,
 };
 
@@ -141,7 +141,7 @@ impl OperatorPlan {
         }
         if *kind == GroupKind::parse("Secret") {
             for call in &self.calls {
-                if let Some(Token::Secret { namespace, .. }) = &call.token {
+                if let Some(TokenPlan::Secret { namespace, .. }) = &call.token {
                     let own = || self.own_places();
                     places.push(
                         namespace

@@ -99,7 +99,7 @@ pub struct OperatorPlan {
     /// The autoscaler.
     pub autoscale: Option<Box<AutoscalePlan>>,
     /// The operators of the Katalog that it depends on, by name.
-    pub depends_on: Box<[Dependency]>,
+    pub depends_on: Box<[DependencyPlan]>,
     /// True if custom resources get our finalizer (`finalizers: []` opts out).
     pub finalizer: bool,
     /// Rules that change and check a custom resource before anything else.
@@ -294,7 +294,7 @@ pub struct QueuePlan {
     /// Consecutive failed passes after which the operator counts as degraded, at least 1.
     pub failure_threshold: u64,
     /// The delay of a key whose pass failed.
-    pub backoff: Backoff,
+    pub backoff: BackoffPlan,
 }
 
 impl Default for QueuePlan {
@@ -302,14 +302,14 @@ impl Default for QueuePlan {
         Self {
             max_depth: 0,
             failure_threshold: 5,
-            backoff: Backoff::default(),
+            backoff: BackoffPlan::default(),
         }
     }
 }
 
 /// The delay before a retry of a failed pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Backoff {
+pub struct BackoffPlan {
     /// The delay after the first failure; not zero.
     pub first: Duration,
     /// The longest delay; at least the first.
@@ -318,7 +318,7 @@ pub struct Backoff {
     pub factor: f64,
 }
 
-impl Default for Backoff {
+impl Default for BackoffPlan {
     /// Source: client-go, `DefaultControllerRateLimiter`.
     fn default() -> Self {
         Self {
@@ -331,7 +331,7 @@ impl Default for Backoff {
 
 /// An operator that another one depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dependency {
+pub struct DependencyPlan {
     /// The entry of the same Katalog.
     pub on: Box<str>,
     /// The condition that it must meet.

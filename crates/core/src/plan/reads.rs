@@ -36,12 +36,12 @@ pub struct ChildAlias {
     /// The kind of the children.
     pub kind: GroupKind,
     /// One object, or a map of all by object name.
-    pub number: Number,
+    pub number: NameForm,
 }
 
 /// The value at a name below `.children`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Number {
+pub enum NameForm {
     /// One object: of Jobs the latest, of other kinds the first declared.
     Singular,
     /// A map of the objects by name.

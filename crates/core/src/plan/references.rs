@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{GroupKind, Tree};
+use super::{GroupKind, ObjectTree};
 use crate::value::Node;
 
 /// Fields in which a pod names a Secret.
@@ -19,39 +19,39 @@ const CONFIG_MAPS: [&str; 3] = ["configMapKeyRef", "configMapRef", "configMap"];
 
 /// Returns the kinds, Secret and `ConfigMap`, that the pods of a workload use. A part rendered by one template may use
 /// both.
-pub(crate) fn kinds(body: &Tree) -> BTreeSet<GroupKind> {
+pub(crate) fn kinds(body: &ObjectTree) -> BTreeSet<GroupKind> {
     let mut found = BTreeSet::new();
     check_reference(body, "", &mut found);
     found
 }
 
-fn check_reference(tree: &Tree, below: &str, found: &mut BTreeSet<GroupKind>) {
+fn check_reference(tree: &ObjectTree, below: &str, found: &mut BTreeSet<GroupKind>) {
     match tree {
-        Tree::Fixed(node) => look_in(node, found),
-        Tree::Map(entries) | Tree::Part(entries) => {
+        ObjectTree::Fixed(node) => look_in(node, found),
+        ObjectTree::Map(entries) | ObjectTree::Part(entries) => {
             for (key, below) in entries {
                 name(key, found);
                 check_reference(below, key, found);
             }
         }
-        Tree::List(items) => items
+        ObjectTree::List(items) => items
             .iter()
             .for_each(|item| check_reference(item, below, found)),
-        Tree::Leaf(_) if WHOLES.contains(&below) => {
+        ObjectTree::Leaf(_) if WHOLES.contains(&below) => {
             found.extend([GroupKind::parse("Secret"), GroupKind::parse("ConfigMap")]);
         }
-        Tree::Patched(parts) => {
+        ObjectTree::Patched(parts) => {
             check_reference(&parts.0, below, found);
             check_reference(&parts.1, below, found);
         }
-        Tree::Chosen(chosen) => chosen
+        ObjectTree::Chosen(chosen) => chosen
             .trees()
             .for_each(|tree| check_reference(tree, below, found)),
-        Tree::Leaf(_)
-        | Tree::ContainerName(_)
-        | Tree::Image(_)
-        | Tree::Workload(_)
-        | Tree::Owner(_) => {}
+        ObjectTree::Leaf(_)
+        | ObjectTree::ContainerName(_)
+        | ObjectTree::Image(_)
+        | ObjectTree::Workload(_)
+        | ObjectTree::Owner(_) => {}
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Completion {
     /// the Katalog.
     pub import: Option<usize>,
     /// The field to set.
-    pub target: Target,
+    pub target: CompletionTarget,
     /// The value.
     pub value: Leaf,
     /// True if it is always set (`override`); otherwise only if the field is absent.
@@ -55,7 +55,7 @@ pub struct Completion {
 
 /// The field that a [`Completion`] sets.
 #[derive(Debug)]
-pub enum Target {
+pub enum CompletionTarget {
     /// The path from the custom resource's root.
     Path(Path),
     /// A template for the path.
@@ -96,8 +96,8 @@ impl RulesPlan {
     pub(crate) fn touched(&self) -> impl Iterator<Item = Path> {
         let normalized = self.normalize.iter().map(|one| one.path.clone());
         let completed = self.mutation.iter().flat_map(|one| match &one.target {
-            Target::Path(path) => vec![up_to_list(path)],
-            Target::Rendered(_) => ROOTS.iter().copied().map(root).collect(),
+            CompletionTarget::Path(path) => vec![up_to_list(path)],
+            CompletionTarget::Rendered(_) => ROOTS.iter().copied().map(root).collect(),
         });
         normalized.chain(completed)
     }
@@ -106,8 +106,8 @@ impl RulesPlan {
     pub(crate) fn made(&self) -> impl Iterator<Item = &Path> {
         let normalized = self.normalize.iter().map(|one| &one.path);
         let completed = self.mutation.iter().filter_map(|one| match &one.target {
-            Target::Path(path) => Some(path),
-            Target::Rendered(_) => None,
+            CompletionTarget::Path(path) => Some(path),
+            CompletionTarget::Rendered(_) => None,
         });
         normalized.chain(completed)
     }
@@ -135,8 +135,8 @@ impl RulesPlan {
                 condition.visit_reads(&mut look);
             }
             let target = match &one.target {
-                Target::Path(path) => path.clone(),
-                Target::Rendered(leaf) => {
+                CompletionTarget::Path(path) => path.clone(),
+                CompletionTarget::Rendered(leaf) => {
                     leaf.template.reads().iter().for_each(&mut look);
                     Path::root()
                 }

@@ -14,12 +14,12 @@ pub struct StatusPlan {
     pub ready_when: Gate,
     /// Declared fields, those of Motifs and includes first, in declaration order; a later one with the same path takes
     /// precedence.
-    pub fields: Box<[StatusField]>,
+    pub fields: Box<[StatusFieldPlan]>,
 }
 
 /// One entry of `status.fields`.
 #[derive(Debug)]
-pub struct StatusField {
+pub struct StatusFieldPlan {
     /// The import that declares it, as an index into [`OperatorPlan::imports`](super::OperatorPlan::imports); `None` for
     /// the Katalog.
     pub import: Option<usize>,

@@ -32,12 +32,12 @@ pub struct LabelSelector {
     /// Labels with their values.
     pub labels: BTreeMap<Box<str>, Box<str>>,
     /// Further requirements; all must hold.
-    pub requirements: Box<[LabelRequirement]>,
+    pub requirements: Box<[LabelRequirementPlan]>,
 }
 
 /// A requirement of `matchExpressions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabelRequirement {
+pub struct LabelRequirementPlan {
     /// The label key.
     pub key: Box<str>,
     /// The operator.
@@ -108,7 +108,7 @@ mod tests {
     fn a_selector_selects_what_kubernetes_would() {
         let requirement = |key: &str, operator, values: &[&str]| {
             let values = values.iter().map(|value| (*value).into()).collect();
-            LabelRequirement {
+            LabelRequirementPlan {
                 key: key.into(),
                 operator,
                 values,

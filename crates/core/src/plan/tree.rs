@@ -23,22 +23,22 @@ pub struct Chosen {
     /// The name of the profile, ignoring case.
     pub name: Leaf,
     /// The values by profile name in lower case; a profile may have none.
-    pub options: Box<[(Box<str>, Option<Tree>)]>,
+    pub options: Box<[(Box<str>, Option<ObjectTree>)]>,
 }
 
 /// An object, or a part of one, with expressions at its leaves.
 #[derive(Clone, Debug)]
-pub enum Tree {
+pub enum ObjectTree {
     /// A value without expressions.
     Fixed(Node),
     /// One rendered value.
     Leaf(Leaf),
     /// A map with fixed keys; a value that is left out removes its key. The map itself stays, even if empty.
-    Map(Box<[(Key, Tree)]>),
+    Map(Box<[(Key, ObjectTree)]>),
     /// A map that is left out if the value of its first key is: a port without a number.
-    Part(Box<[(Key, Tree)]>),
+    Part(Box<[(Key, ObjectTree)]>),
     /// A list; values that are left out are removed, and an empty list is left out.
-    List(Box<[Tree]>),
+    List(Box<[ObjectTree]>),
     /// The name of the container of `image` in the workload with this name: `plan::container_name`.
     ContainerName(Leaf),
     /// An image, and its tag if it has none: `plan::tagged_image`.
@@ -46,7 +46,7 @@ pub enum Tree {
     /// The value of a profile that each custom resource chooses.
     Chosen(Box<Chosen>),
     /// An object, and the patch merged into it.
-    Patched(Box<(Tree, Tree)>),
+    Patched(Box<(ObjectTree, ObjectTree)>),
     /// The value of [`crate::api::names::LABEL_WORKLOAD`] for the workload of this kind and rendered name.
     Workload(Box<(GroupKind, Leaf)>),
     /// A part of the custom resource as the value of a label.
@@ -62,7 +62,7 @@ pub enum OwnerPart {
     Name,
 }
 
-impl Tree {
+impl ObjectTree {
     /// True if the tree has a value other than `false` at the path, or a template that may render one: what a template gives
     /// is up to the author of a custom resource. `*` is any item or key.
     pub(crate) fn may_have(&self, path: &[&str]) -> bool {
@@ -154,7 +154,7 @@ fn has(node: &Node, path: &[&str]) -> bool {
 
 impl Chosen {
     /// Returns the trees of the profiles.
-    pub fn trees(&self) -> impl Iterator<Item = &Tree> {
+    pub fn trees(&self) -> impl Iterator<Item = &ObjectTree> {
         self.options.iter().filter_map(|(_, tree)| tree.as_ref())
     }
 }

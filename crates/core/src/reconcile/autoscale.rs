@@ -15,11 +15,11 @@ use super::{
     gate_effects::GateEffects,
     reason::Reason,
     render::{Frame, RenderError, Renderer},
-    template_data::Sources,
+    template_data::TemplateData,
 };
 use crate::{
     plan::{AutoscalePlan, GroupKind, Metric, ObjectKey},
-    template::{Budget, Data},
+    template::{Data, EvalBudget},
     value::{Key, Map, Node, Path, PathStep},
 };
 
@@ -90,7 +90,7 @@ pub fn evaluate(
         .cross
         .iter()
         .filter(|(name, _)| !cross.contains_key(name));
-    let sources = Sources {
+    let sources = TemplateData {
         unavailable: absent
             .map(|(name, entry)| {
                 let why = format!("no operator `{entry}` runs");
@@ -98,7 +98,7 @@ pub fn evaluate(
                 (Path::from_iter(path), why.into())
             })
             .collect(),
-        ..Sources::default()
+        ..TemplateData::default()
     };
     let effects = GateEffects::default();
     // No custom resource is involved: a condition renders nothing with a name of its own.
@@ -113,7 +113,7 @@ pub fn evaluate(
         .at(now);
     let open = Renderer {
         data: &data,
-        budget: &mut Budget::default(),
+        budget: &mut EvalBudget::default(),
         frame: Frame {
             owner: (&owner.0, &owner.1),
             sources: &sources,
@@ -137,7 +137,7 @@ pub fn evaluate(
 
 /// The state of an autoscaler; it starts with the declared capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scaling {
+pub enum AutoscalerState {
     /// The declared capacity is in effect.
     #[default]
     Baseline,
@@ -147,7 +147,7 @@ pub enum Scaling {
     Cooling(Timestamp),
 }
 
-impl Scaling {
+impl AutoscalerState {
     /// True if `do` is in effect.
     pub fn is_active(self) -> bool {
         self != Self::Baseline

@@ -14,7 +14,7 @@ use crate::plan::{Piece, Retry};
 ///
 /// Its `Debug` output omits what may be secret: the URL's path, headers, token and body.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Request {
+pub struct CallRequest {
     /// The index of the call in [`OperatorPlan::calls`](crate::plan::OperatorPlan::calls).
     pub place: usize,
     /// The call's key under `.external`.
@@ -39,7 +39,7 @@ pub struct Request {
     pub cache_for: Option<Duration>,
 }
 
-impl Request {
+impl CallRequest {
     /// True if an answer with that status counts as success.
     pub fn takes(&self, status: u16) -> bool {
         match self.expected_status {
@@ -50,9 +50,9 @@ impl Request {
 }
 
 /// Shows only name and method.
-impl fmt::Debug for Request {
+impl fmt::Debug for CallRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
+        f.debug_struct("CallRequest")
             .field("name", &self.name)
             .field("method", &self.method)
             .finish_non_exhaustive()
@@ -63,7 +63,7 @@ impl fmt::Debug for Request {
 ///
 /// Its `Debug` output omits the body.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct CallAnswer {
     /// The status; none if there was no answer.
     pub status: Option<u16>,
     /// The body as text, at most 256 KiB.
@@ -72,9 +72,9 @@ pub struct Answer {
     pub error: Option<CallFailure>,
 }
 
-impl fmt::Debug for Answer {
+impl fmt::Debug for CallAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answer")
+        f.debug_struct("CallAnswer")
             .field("status", &self.status)
             .field("error", &self.error)
             .finish_non_exhaustive()
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn neither_requests_nor_answers_show_what_may_be_secret() {
-        let request = Request {
+        let request = CallRequest {
             place: 0,
             name: "shop".into(),
             method: "POST",
@@ -122,7 +122,7 @@ mod tests {
             retry: Retry::NONE,
             cache_for: None,
         };
-        let answer = Answer {
+        let answer = CallAnswer {
             status: Some(200),
             body: "planted".into(),
             error: None,

@@ -9,8 +9,8 @@ use super::{
     render::{Frame, Renderer},
 };
 use crate::{
-    plan::{GroupKind, Number, OperatorPlan},
-    template::{Budget, Data},
+    plan::{GroupKind, NameForm, OperatorPlan},
+    template::{Data, EvalBudget},
     value::{Key, Map, Node},
 };
 
@@ -45,7 +45,7 @@ pub(super) fn children_data(plan: &OperatorPlan, observed: &Observed, frame: Fra
             return Some((alias.name.clone(), of_watched(watched, alias.number)?));
         }
         let children = by_kind.get(&alias.kind)?;
-        let node = if alias.number == Number::Plural {
+        let node = if alias.number == NameForm::Plural {
             Node::Map(
                 children
                     .iter()
@@ -62,10 +62,10 @@ pub(super) fn children_data(plan: &OperatorPlan, observed: &Observed, frame: Fra
 }
 
 /// Returns objects that the operator does not create, as templates read them: the first by name, or all of them.
-fn of_watched(watched: &Node, number: Number) -> Option<Node> {
+fn of_watched(watched: &Node, number: NameForm) -> Option<Node> {
     match number {
-        Number::Plural => Some(watched.clone()),
-        Number::Singular => {
+        NameForm::Plural => Some(watched.clone()),
+        NameForm::Singular => {
             let (_, first) = watched.as_map()?.iter().next()?;
             Some(first.clone())
         }
@@ -100,7 +100,7 @@ impl DeclaredOrder {
         let around = inputs.around(data.clone());
         let mut positions = BTreeMap::new();
         for child in &plan.children {
-            let mut budget = Budget::default();
+            let mut budget = EvalBudget::default();
             let Ok(data) = around.of(child.import) else {
                 continue;
             };

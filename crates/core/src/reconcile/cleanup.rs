@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{
     record::Observed,
     render::{Renderer, Setting},
-    template_data::{Cleanup, Sources},
+    template_data::{CleanupState, TemplateData},
     view::PassView,
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
         names,
     },
     plan::{CleanupPlan, OperatorPlan},
-    template::Budget,
+    template::EvalBudget,
 };
 
 /// Evaluates the conditions of the cleanup over the prepared custom resource; none if they do not hold. A condition that cannot
@@ -24,7 +24,7 @@ use crate::{
 pub(super) fn evaluate(
     plan: &OperatorPlan,
     observed: &Observed,
-    sources: &mut Sources,
+    sources: &mut TemplateData,
     now: Timestamp,
 ) {
     let Some(declared) = plan.cleanup.as_deref() else {
@@ -35,7 +35,7 @@ pub(super) fn evaluate(
     let (frame, data) = (view.frame, view.data());
     let mut renderer = Renderer {
         data: &data,
-        budget: &mut Budget::default(),
+        budget: &mut EvalBudget::default(),
         frame,
     };
     let cleanup = match renderer.gate(&declared.gate) {
@@ -47,24 +47,24 @@ pub(super) fn evaluate(
         }
     };
     sources.heard(&setting.effects);
-    if let Some(Cleanup::Pending(due)) = &cleanup {
+    if let Some(CleanupState::Pending(due)) = &cleanup {
         sources.wake = sources.wake.into_iter().chain([*due]).min();
     }
     sources.cleanup = cleanup;
 }
 
-fn judge(declared: &CleanupPlan, observed: &Observed, now: Timestamp) -> Cleanup {
+fn judge(declared: &CleanupPlan, observed: &Observed, now: Timestamp) -> CleanupState {
     if let Some(why) = protected(observed) {
-        return Cleanup::Refused(why);
+        return CleanupState::Refused(why);
     }
     // Conditions hold their time in whole seconds.
     let started = Timestamp::from_second(now.as_second()).unwrap_or(now);
     let since = since(observed).unwrap_or(started);
     let due = since.checked_add(declared.after).unwrap_or(Timestamp::MAX);
     if due <= now {
-        Cleanup::Due
+        CleanupState::Due
     } else {
-        Cleanup::Pending(due)
+        CleanupState::Pending(due)
     }
 }
 

@@ -8,11 +8,11 @@ use super::{
     external, hold, prepare,
     record::Observed,
     sources::Read,
-    template_data::Sources,
+    template_data::TemplateData,
     unique,
 };
 use crate::{
-    plan::{EXTERNAL, GroupKind, Number, OperatorPlan, Stage},
+    plan::{EXTERNAL, GroupKind, NameForm, OperatorPlan, Stage},
     value::{Key, Path, PathStep},
 };
 
@@ -31,7 +31,7 @@ pub(super) fn for_pass(
     plan: &OperatorPlan,
     observed: &Observed,
     now: Timestamp,
-) -> Result<Sources, StepResult> {
+) -> Result<TemplateData, StepResult> {
     let rules = &plan.rules;
     let input = PassInput {
         plan,
@@ -65,20 +65,20 @@ pub(super) fn for_pass(
 }
 
 /// Collects the data that need no template.
-fn begin(input: PassInput<'_>) -> Result<Sources, Vec<Read>> {
+fn begin(input: PassInput<'_>) -> Result<TemplateData, Vec<Read>> {
     let PassInput { plan, observed, .. } = input;
-    let mut sources = Sources {
+    let mut sources = TemplateData {
         same: unique::of(plan, observed)?,
         unavailable: unseen_children(plan, observed),
-        ..Sources::default()
+        ..TemplateData::default()
     };
     fill(DependsOn::Plan, input, &mut sources)?;
     Ok(sources)
 }
 
 /// Drops the data read for the gates, which were selected by the custom resource before its completion.
-fn anew(sources: Sources, input: PassInput<'_>) -> Result<Sources, Vec<Read>> {
-    Ok(Sources {
+fn anew(sources: TemplateData, input: PassInput<'_>) -> Result<TemplateData, Vec<Read>> {
+    Ok(TemplateData {
         cr: sources.cr,
         prepared: sources.prepared,
         external: sources.external,
@@ -90,10 +90,14 @@ fn anew(sources: Sources, input: PassInput<'_>) -> Result<Sources, Vec<Read>> {
 
 /// Returns the data for a custom resource that is being deleted: it, as far as it can be completed, and its children. No
 /// rule prevents its deletion.
-pub(super) fn for_deletion(plan: &OperatorPlan, observed: &Observed, now: Timestamp) -> Sources {
-    let mut sources = Sources {
+pub(super) fn for_deletion(
+    plan: &OperatorPlan,
+    observed: &Observed,
+    now: Timestamp,
+) -> TemplateData {
+    let mut sources = TemplateData {
         unavailable: unseen_children(plan, observed),
-        ..Sources::default()
+        ..TemplateData::default()
     };
     if !plan.calls.is_empty() {
         let external = std::iter::once(PathStep::Field(Key::from(EXTERNAL))).collect();
@@ -124,7 +128,7 @@ fn unseen_children(plan: &OperatorPlan, observed: &Observed) -> Vec<(Path, Box<s
     };
     unseen
         .map(|alias| {
-            let many = alias.number == Number::Plural;
+            let many = alias.number == NameForm::Plural;
             let what = if many { "the objects" } else { "the object" };
             let why = format!("{what} of kind {} cannot be read", alias.kind);
             (path(&alias.name), why.into())

@@ -36,7 +36,7 @@ pub struct CrdRecord {
     /// Its labels.
     pub labels: BTreeMap<Box<str>, Box<str>>,
     /// Its versions, as listed.
-    pub versions: Box<[CrdVersion]>,
+    pub versions: Box<[ObservedCrdVersion]>,
     /// Condition `Established`: the API server serves it.
     pub established: bool,
     /// Condition `NamesAccepted`: no other CRD has its names.
@@ -47,7 +47,7 @@ pub struct CrdRecord {
 
 /// One version of a CRD.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CrdVersion {
+pub struct ObservedCrdVersion {
     /// `v1`.
     pub name: Key,
     /// Whether the API server serves it.
@@ -100,7 +100,10 @@ impl CrdRecord {
             plural: text(&["spec", "names", "plural"], "spec.names.plural")?,
             namespaced: at(&["spec", "scope"]).and_then(Node::as_str) == Some("Namespaced"),
             labels: labels.collect(),
-            versions: versions.iter().filter_map(CrdVersion::read).collect(),
+            versions: versions
+                .iter()
+                .filter_map(ObservedCrdVersion::read)
+                .collect(),
             established: condition("Established"),
             names_accepted: condition("NamesAccepted"),
             deleting: at(&["metadata", "deletionTimestamp"]).is_some(),
@@ -111,7 +114,7 @@ impl CrdRecord {
     pub fn built_in(resource: &ResourceType) -> Option<Self> {
         let (plural, namespaced) = built_in(&resource.group_kind())?;
         let name = format!("{plural}.{}", resource.group);
-        let version = CrdVersion {
+        let version = ObservedCrdVersion {
             name: resource.version.clone(),
             served: true,
             storage: true,
@@ -172,7 +175,7 @@ impl CrdRecord {
         let labels = labels.map(|(key, value)| 2 * size_of::<Box<str>>() + key.len() + value.len());
         let versions = self.versions.iter().map(|version| {
             let schema = version.status_schema.as_ref();
-            size_of::<CrdVersion>() + schema.map_or(0, |schema| schema.heap_bytes())
+            size_of::<ObservedCrdVersion>() + schema.map_or(0, |schema| schema.heap_bytes())
         });
         self.id.heap_bytes() + labels.sum::<usize>() + versions.sum::<usize>()
     }
@@ -186,7 +189,7 @@ impl CrdRecord {
     }
 
     /// Returns the version of that name.
-    pub fn version(&self, name: &str) -> Option<&CrdVersion> {
+    pub fn version(&self, name: &str) -> Option<&ObservedCrdVersion> {
         self.versions.iter().find(|version| &*version.name == name)
     }
 
@@ -234,7 +237,7 @@ impl CrdRecord {
     }
 }
 
-impl CrdVersion {
+impl ObservedCrdVersion {
     fn read(version: &Node) -> Option<Self> {
         let flag = |field| {
             version

@@ -14,7 +14,7 @@ use super::{
     record::{ChildRecord, Observed},
     scale::replicas,
     sources::Read,
-    template_data::Sources,
+    template_data::TemplateData,
 };
 use crate::{
     plan::{ChildKey, ChildPlan, OperatorPlan},
@@ -40,7 +40,7 @@ pub struct Cycle {
     /// The inventory that must be on the custom resource before the first child is written.
     pub inventory: Inventory,
     /// The data that the pass used beside custom resource and children; the status uses the same.
-    pub sources: Sources,
+    pub sources: TemplateData,
     /// The wanted labels of the custom resource.
     pub labels: Labels,
     /// When another pass is due even if nothing changes.
@@ -79,7 +79,7 @@ impl Cycle {
     }
 
     /// Completes the decision of the pass, with its data and the side results of conditions.
-    pub(super) fn over(mut self, sources: Sources) -> StepResult {
+    pub(super) fn over(mut self, sources: TemplateData) -> StepResult {
         self.wake = self.wake.into_iter().chain(sources.wake).min();
         self.doubts.extend(sources.doubts.iter().cloned());
         self.sources = sources;

@@ -25,12 +25,12 @@ use super::{
     record::Observed,
     render::{Frame, RenderError, Renderer, Setting},
     sources::Read,
-    step::{NamespaceContext, Permit, Scopes, key_of, not_created, permit},
+    step::{NamespaceContext, Permit, ServedScopes, key_of, not_created, permit},
     view::PassView,
 };
 use crate::{
     plan::{ChildKey, ChildPlan, OnDeletePlan, OnDeleteStep, OperatorPlan},
-    template::{Budget, Data, Entropy},
+    template::{Data, Entropy, EvalBudget},
     value::Node,
 };
 
@@ -81,7 +81,7 @@ impl DeletionStep {
 /// Returns the next step for a custom resource that is being deleted. Templates see only it and its children.
 pub fn finish(
     plan: &OperatorPlan,
-    scopes: &dyn Scopes,
+    scopes: &dyn ServedScopes,
     observed: &Observed,
     now: Timestamp,
     entropy: &Entropy,
@@ -166,7 +166,7 @@ impl DeletionPass<'_> {
 
     /// True if a gate is open; if that is unknown, nothing continues.
     fn open(&mut self, gate: &crate::plan::Gate, data: &Data<'_>) -> bool {
-        let mut budget = Budget::default();
+        let mut budget = EvalBudget::default();
         let mut renderer = Renderer {
             data,
             budget: &mut budget,
@@ -189,7 +189,7 @@ impl DeletionPass<'_> {
 
     /// Processes one entry, or each element for which it is expanded.
     fn entry(&mut self, entry: &ChildPlan, data: &Data<'_>, what: EntryAction<Self>) {
-        let mut budget = Budget::default();
+        let mut budget = EvalBudget::default();
         let mut renderer = Renderer {
             data,
             budget: &mut budget,

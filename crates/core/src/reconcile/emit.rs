@@ -10,14 +10,14 @@ use super::{
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, Setting},
-    template_data::Sources,
+    template_data::TemplateData,
     verdict::Executed,
     view::PassView,
 };
 use crate::{
     api::EmitOn,
     plan::{EmitPlan, OperatorPlan, is_event_reason},
-    template::Budget,
+    template::EvalBudget,
     value::hash_text,
 };
 
@@ -49,7 +49,7 @@ impl EmittedBefore {
 /// An Event that cannot be rendered is added to `executed.doubts`: it fails nothing.
 pub fn emitted(
     plan: &OperatorPlan,
-    (observed, sources): (&Observed, &Sources),
+    (observed, sources): (&Observed, &TemplateData),
     executed: &mut Executed,
     before: &EmittedBefore,
     now: jiff::Timestamp,
@@ -65,7 +65,7 @@ pub fn emitted(
     for declared in &plan.emits {
         let mut renderer = Renderer {
             data: &data,
-            budget: &mut Budget::default(),
+            budget: &mut EvalBudget::default(),
             frame,
         };
         match event(&mut renderer, declared, has_failed) {

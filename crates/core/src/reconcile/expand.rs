@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     plan::{
-        ForEach,
+        ForEachPlan,
         for_each::{INDEX, ITEM, VALUE},
     },
     template::Data,
@@ -19,7 +19,7 @@ pub(super) const MOST_ELEMENTS: usize = 1000;
 
 /// The elements of one declaration, in the order of the list or of the map's keys.
 pub(super) struct Elements<'p> {
-    each: &'p ForEach,
+    each: &'p ForEachPlan,
     elements: Vec<Element>,
 }
 
@@ -36,7 +36,10 @@ impl<'p> Elements<'p> {
     ///
     /// # Errors
     /// The field cannot be read, is neither list nor map, or has too many elements.
-    pub(super) fn of(each: &'p ForEach, renderer: &Renderer<'_, '_>) -> Result<Self, RenderError> {
+    pub(super) fn of(
+        each: &'p ForEachPlan,
+        renderer: &Renderer<'_, '_>,
+    ) -> Result<Self, RenderError> {
         let error = |reason, message| RenderError {
             path: each.path.clone(),
             message,
@@ -91,7 +94,7 @@ impl<'p> Elements<'p> {
 }
 
 /// Returns `.item` and `.value` for an entry of a map.
-fn entry(each: &ForEach, key: &str, value: &Node) -> (Node, Option<Node>) {
+fn entry(each: &ForEachPlan, key: &str, value: &Node) -> (Node, Option<Node>) {
     let item = if each.pairs {
         Node::object([("key", Node::from(key)), ("value", value.clone())])
     } else {

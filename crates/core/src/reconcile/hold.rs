@@ -11,13 +11,13 @@ use super::{
     prepared::Prepared,
     record::Observed,
     render::{Renderer, Setting},
-    template_data::Sources,
+    template_data::TemplateData,
     view::PassView,
 };
 use crate::{
     api::duration,
     plan::{Gate, HoldPlan, OperatorPlan, RequeuePlan, Stage},
-    template::Budget,
+    template::EvalBudget,
 };
 
 /// The minimum delay between a pass and its own requeue.
@@ -31,7 +31,7 @@ const LEAST: Duration = Duration::from_secs(1);
 pub(super) fn evaluate_gates(
     plan: &OperatorPlan,
     observed: &Observed,
-    sources: &mut Sources,
+    sources: &mut TemplateData,
     now: Timestamp,
 ) -> Result<(), StepResult> {
     if !plan.holds_back() {
@@ -59,7 +59,7 @@ pub(super) fn evaluate_gates(
 fn closed(
     plan: &OperatorPlan,
     observed: &Observed,
-    sources: &mut Sources,
+    sources: &mut TemplateData,
     (gate, held): (&Gate, HoldReason),
     now: Timestamp,
 ) -> Option<Cycle> {
@@ -69,7 +69,7 @@ fn closed(
     let setting = Setting::of(plan, observed);
     let view = PassView::of(plan, (observed, sources), &setting, now);
     let (frame, data) = (view.frame, view.data());
-    let mut budget = Budget::default();
+    let mut budget = EvalBudget::default();
     let mut renderer = Renderer {
         data: &data,
         budget: &mut budget,
@@ -82,7 +82,7 @@ fn closed(
             let requeue = plan
                 .gates_ask_outside()
                 .then(|| requeue(plan, &mut renderer));
-            *renderer.budget = Budget::default();
+            *renderer.budget = EvalBudget::default();
             Some(Cycle {
                 held_back: Some(held),
                 unmet: renderer.unmet(gate).ok().flatten(),
@@ -100,7 +100,7 @@ fn closed(
 /// Returns the delay after which another pass follows a successful one. A text that is not a duration is reported, and ignored.
 pub(super) fn requeue(plan: &OperatorPlan, renderer: &mut Renderer<'_, '_>) -> Option<Duration> {
     for rule in &plan.requeue {
-        *renderer.budget = Budget::default();
+        *renderer.budget = EvalBudget::default();
         let length = match renderer.gate(&rule.gate) {
             Ok(false) => continue,
             Ok(true) => after(rule, renderer),

@@ -2,17 +2,17 @@
 
 use super::{
     render::{Frame, RenderError, Renderer, wanted},
-    template_data::Sources,
+    template_data::TemplateData,
 };
 use crate::{
     plan::{ImportPlan, InputPlan, OperatorPlan},
-    template::{Budget, Data},
+    template::{Data, EvalBudget},
     value::{Key, Map, Node},
 };
 
 /// The inputs of every import, evaluated once per pass.
 pub(super) struct Inputs<'s> {
-    sources: &'s Sources,
+    sources: &'s TemplateData,
     given: Vec<Result<Node, RenderError>>,
 }
 
@@ -82,7 +82,7 @@ fn evaluate(
     around: &Data<'_>,
     frame: Frame<'_>,
 ) -> Result<Node, RenderError> {
-    let mut budget = Budget::default();
+    let mut budget = EvalBudget::default();
     let mut inputs = Vec::with_capacity(import.inputs.len());
     for InputPlan {
         name,

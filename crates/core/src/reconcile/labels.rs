@@ -11,7 +11,7 @@ use super::{
 use crate::{
     api::{apply_set, names},
     plan::{MetadataKey, OperatorPlan},
-    template::{Budget, Data},
+    template::{Data, EvalBudget},
     value::Node,
 };
 
@@ -27,7 +27,7 @@ pub(super) fn labels(
 ) -> (Labels, Vec<Failure>) {
     let (mut labels, mut failures) = (Labels::new(), Vec::new());
     for (key, leaf) in &plan.labels {
-        let mut budget = Budget::default();
+        let mut budget = EvalBudget::default();
         let mut renderer = Renderer {
             data,
             budget: &mut budget,

@@ -15,7 +15,7 @@ use crate::{
         GroupKind, Leaf, ObjectKey, ResourceType,
         observe::{Changes, KeyPlan, LABEL_SERVICE},
     },
-    template::{Budget, Data},
+    template::{Data, EvalBudget},
     value::{Key, Map, Node, Path, Projection, hash, project},
 };
 
@@ -218,7 +218,7 @@ fn text(leaf: &Leaf, data: &Data<'_>) -> Result<String, ObserveError> {
         path: leaf.path.clone(),
         message,
     };
-    let value = leaf.template.eval(data, &mut Budget::default());
+    let value = leaf.template.eval(data, &mut EvalBudget::default());
     let value = value.map_err(|error| astray(error.to_string()))?;
     let value = leaf.coerce.apply(value.into_owned());
     let value =

@@ -4,7 +4,7 @@
 //! keys, `[="value"]` a set's value, `[0]` an item by position. Names are not escaped, not even their dots: such a path can
 //! be followed along a leaf's trail, but not be parsed on its own.
 
-use super::owned::{Element, OwnValues, PathElement, Scalar};
+use super::owned::{Element, ElementValue, OwnValues, PathElement};
 use crate::value::Node;
 
 /// True if `field` is the path at `trail`, or an atomic list or map above it.
@@ -53,10 +53,13 @@ fn read_item<'a>(text: &'a str, own: OwnValues<'_>) -> Option<(Element, &'a str)
 }
 
 /// Reads the value at the beginning of `text`: Go's quoted strings are JSON, except for control characters.
-fn read_scalar<'a>(text: &'a str, own: OwnValues<'_>) -> Option<(Scalar, &'a str)> {
+fn read_scalar<'a>(text: &'a str, own: OwnValues<'_>) -> Option<(ElementValue, &'a str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Node>();
     let value = values.next()?.ok()?;
-    Some((Scalar::read(&value, own), text.get(values.byte_offset()..)?))
+    Some((
+        ElementValue::read(&value, own),
+        text.get(values.byte_offset()..)?,
+    ))
 }
 
 #[cfg(test)]

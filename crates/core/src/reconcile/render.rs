@@ -4,15 +4,15 @@ use std::borrow::Cow;
 
 use super::{
     failure::Failure, gate_effects::GateEffects, reason::Reason, record::Observed,
-    template_data::Sources,
+    template_data::TemplateData,
 };
 use crate::{
     api::names,
     plan::{
-        Chosen, GroupKind, Leaf, ObjectKey, OperatorPlan, OwnerPart, Tree, TypeMismatch,
+        Chosen, GroupKind, Leaf, ObjectKey, ObjectTree, OperatorPlan, OwnerPart, TypeMismatch,
         container_name, patch::merged, tagged_image,
     },
-    template::{Budget, Data, Entropy, EvalErrorKind},
+    template::{Data, Entropy, EvalBudget, EvalErrorKind},
     value::{Key, Map, Node, hash_text},
 };
 
@@ -44,7 +44,7 @@ pub struct Frame<'a> {
     /// The custom resource's kind and key, which name workloads.
     pub owner: (&'a GroupKind, &'a ObjectKey),
     /// The data of the pass beside custom resource and children.
-    pub sources: &'a Sources,
+    pub sources: &'a TemplateData,
     /// When the result of a condition changes.
     pub effects: &'a GateEffects,
 }
@@ -66,7 +66,7 @@ impl<'a> Setting<'a> {
     }
 
     /// Returns the frame, with data beside custom resource and children.
-    pub(super) fn frame<'s>(&'s self, sources: &'s Sources) -> Frame<'s> {
+    pub(super) fn frame<'s>(&'s self, sources: &'s TemplateData) -> Frame<'s> {
         Frame {
             owner: (&self.owner.0, self.owner.1),
             sources,
@@ -80,7 +80,7 @@ pub struct Renderer<'a, 'd> {
     /// The data roots.
     pub data: &'a Data<'d>,
     /// The shared budget of the pass.
-    pub budget: &'a mut Budget,
+    pub budget: &'a mut EvalBudget,
     /// The frame of the pass.
     pub frame: Frame<'a>,
 }
@@ -151,39 +151,41 @@ impl Renderer<'_, '_> {
     ///
     /// # Errors
     /// The error of the first leaf that cannot be rendered.
-    pub fn tree(&mut self, tree: &Tree) -> Result<Option<Node>, RenderError> {
+    pub fn tree(&mut self, tree: &ObjectTree) -> Result<Option<Node>, RenderError> {
         match tree {
-            Tree::Fixed(node) => Ok(Some(node.clone())),
-            Tree::Leaf(leaf) => self.leaf(leaf),
-            Tree::Map(entries) => Ok(Some(self.map(entries)?)),
-            Tree::Part(entries) => {
+            ObjectTree::Fixed(node) => Ok(Some(node.clone())),
+            ObjectTree::Leaf(leaf) => self.leaf(leaf),
+            ObjectTree::Map(entries) => Ok(Some(self.map(entries)?)),
+            ObjectTree::Part(entries) => {
                 let Some((first, _)) = entries.first() else {
                     return Ok(None);
                 };
                 let part = self.map(entries)?;
                 Ok(part.get(first).is_some().then_some(part))
             }
-            Tree::List(items) => {
+            ObjectTree::List(items) => {
                 let mut rendered = Vec::with_capacity(items.len());
                 for item in items {
                     rendered.extend(self.tree(item)?);
                 }
                 Ok((!rendered.is_empty()).then(|| Node::List(rendered.into())))
             }
-            Tree::Image(parts) => {
+            ObjectTree::Image(parts) => {
                 let (image, tag) = (self.text(&parts.0)?, self.text(&parts.1)?);
                 let image = tagged_image(&image, &tag);
                 Ok((!image.is_empty()).then(|| Node::from(image)))
             }
-            Tree::Patched(parts) => {
+            ObjectTree::Patched(parts) => {
                 let Some(object) = self.tree(&parts.0)? else {
                     return Ok(None);
                 };
                 Ok(Some(patched(object, self.tree(&parts.1)?)))
             }
-            Tree::Chosen(chosen) => self.chosen(chosen),
-            Tree::ContainerName(name) => Ok(Some(Node::from(container_name(&self.text(name)?)))),
-            Tree::Owner(part) => {
+            ObjectTree::Chosen(chosen) => self.chosen(chosen),
+            ObjectTree::ContainerName(name) => {
+                Ok(Some(Node::from(container_name(&self.text(name)?))))
+            }
+            ObjectTree::Owner(part) => {
                 let (kind, key) = self.frame.owner;
                 let text = match part {
                     OwnerPart::Kind => kind.kind.to_lowercase(),
@@ -191,7 +193,7 @@ impl Renderer<'_, '_> {
                 };
                 Ok(Some(Node::from(names::label_value(&text))))
             }
-            Tree::Workload(workload) => {
+            ObjectTree::Workload(workload) => {
                 let name = self.text(&workload.1)?;
                 Ok(Some(Node::from(workload_label(
                     self.frame.owner.0,
@@ -209,7 +211,7 @@ impl Renderer<'_, '_> {
     /// As [`Renderer::tree`].
     pub(crate) fn random_tree(
         &mut self,
-        tree: &Tree,
+        tree: &ObjectTree,
         entropy: &Entropy,
     ) -> Result<Option<Node>, RenderError> {
         let data = self.data.clone().random(entropy);
@@ -244,7 +246,7 @@ impl Renderer<'_, '_> {
         }
     }
 
-    fn map(&mut self, entries: &[(Key, Tree)]) -> Result<Node, RenderError> {
+    fn map(&mut self, entries: &[(Key, ObjectTree)]) -> Result<Node, RenderError> {
         let mut fields = Vec::with_capacity(entries.len());
         for (key, child) in entries {
             if let Some(node) = self.tree(child)? {

@@ -18,7 +18,7 @@ use super::{
     prepare,
     record::{CrRecord, Observed},
     sources::{Answers, Read},
-    template_data::Sources,
+    template_data::TemplateData,
     unique,
 };
 use crate::{
@@ -45,8 +45,8 @@ pub struct ReviewedObject {
 pub enum Reviewed {
     /// These reads must be answered first.
     Need(Vec<Read>),
-    /// The result of the rules, in [`Sources::prepared`]; and failures other than those of rules, such as a failed call.
-    Done(Box<Sources>, Vec<Failure>),
+    /// The result of the rules, in [`TemplateData::prepared`]; and failures other than those of rules, such as a failed call.
+    Done(Box<TemplateData>, Vec<Failure>),
 }
 
 /// Applies the rules of `plan` to an object that is being written, up to those of the stage `until`. `answers` are those to the reads of earlier calls.
@@ -69,12 +69,12 @@ fn sources(
     subject: &ReviewedObject,
     observed: &Observed,
     (now, until): (Timestamp, Stage),
-) -> Result<Sources, StepResult> {
-    let mut sources = Sources {
+) -> Result<TemplateData, StepResult> {
+    let mut sources = TemplateData {
         moment: Moment::Admission,
         written: (subject.old.clone(), Node::from(subject.operation.as_str())),
         same: unique::of(plan, observed)?,
-        ..Sources::default()
+        ..TemplateData::default()
     };
     if plan.rules.late {
         prepare::complete(plan, observed, now, &[], &mut sources);

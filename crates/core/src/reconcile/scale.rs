@@ -16,7 +16,7 @@ use crate::{plan::REPLICAS, value::Path};
 
 /// The state of a workload and its declared scaling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scale {
+pub struct WorkloadScale {
     /// The live replica count; none if the workload does not exist.
     pub live: Option<i64>,
     /// When we last changed it.
@@ -53,7 +53,7 @@ pub(super) fn replicas(record: &ChildRecord) -> Option<i64> {
 
 /// Decides at `now`. A count out of bounds is corrected immediately; within the bounds a step is taken if the last one is
 /// longer ago than the cooldown. Scaling up takes precedence over scaling down.
-pub fn decide(scale: &Scale, now: Timestamp) -> Scaled {
+pub fn decide(scale: &WorkloadScale, now: Timestamp) -> Scaled {
     let within = |replicas: i64| replicas.clamp(scale.min, scale.max.max(scale.min));
     let Some(live) = scale.live else {
         // A new workload: earlier changes no longer count.
@@ -99,8 +99,8 @@ mod tests {
         Timestamp::from_second(1_900_000_000 + seconds).unwrap()
     }
 
-    fn scale(live: i64) -> Scale {
-        Scale {
+    fn scale(live: i64) -> WorkloadScale {
+        WorkloadScale {
             live: Some(live),
             changed_at: None,
             start: 2,
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn it_starts_with_what_is_declared_within_the_bounds() {
         for (start, replicas) in [(2, 2), (0, 1), (9, 6)] {
-            let new = Scale {
+            let new = WorkloadScale {
                 live: None,
                 start,
                 up: Some(3),
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_number_out_of_bounds_is_brought_back_at_once() {
-        let young = Scale {
+        let young = WorkloadScale {
             changed_at: Some(at(-1)),
             ..scale(9)
         };
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn one_step_is_taken_and_the_next_after_the_cooldown() {
-        let mut now = Scale {
+        let mut now = WorkloadScale {
             up: Some(2),
             ..scale(1)
         };
@@ -173,18 +173,18 @@ mod tests {
 
     #[test]
     fn more_wins_over_fewer_and_fewer_ends_at_the_fewest() {
-        let both = Scale {
+        let both = WorkloadScale {
             up: Some(1),
             down: Some(1),
             ..scale(3)
         };
         assert_eq!(decide(&both, at(0)).replicas, 4);
-        let fewer = Scale {
+        let fewer = WorkloadScale {
             down: Some(5),
             ..scale(3)
         };
         assert_eq!(decide(&fewer, at(0)).replicas, 1);
-        let least = Scale {
+        let least = WorkloadScale {
             down: Some(5),
             ..scale(1)
         };

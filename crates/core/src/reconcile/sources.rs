@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 
-use super::{calls::Request, related::RelatedRead};
+use super::{calls::CallRequest, related::RelatedRead};
 use crate::{
     plan::{ChildKey, GroupKind, introspection::Introspection},
     value::{Key, Node, Path},
@@ -17,7 +17,7 @@ pub enum Read {
     /// comes with its labels.
     Object(ChildKey),
     /// An external call; [`answered`](super::external::answered) creates its answer.
-    Call(Box<Request>),
+    Call(Box<CallRequest>),
     /// A certificate signed by its own authority: a map of [`CERTIFICATE_PARTS`] to text in PEM.
     Certificate(Certificate),
     /// The key of another custom resource of the operator that has this text at this path.

@@ -18,7 +18,7 @@ use crate::{
 
 /// The data for templates and conditions of a pass beside the custom resource's own fields and its children.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sources {
+pub struct TemplateData {
     /// The custom resource as templates see it, if it differs from the one read: normalized and completed.
     pub cr: Option<Node>,
     /// The result of preparing it.
@@ -43,12 +43,12 @@ pub struct Sources {
     /// The comparisons that they could not make.
     pub doubts: Vec<Failure>,
     /// The state of the custom resource if the conditions of its cleanup hold.
-    pub cleanup: Option<Cleanup>,
+    pub cleanup: Option<CleanupState>,
     /// Whether other custom resources have the same text at the paths that `unique` checks.
     pub same: BTreeMap<Path, Answer>,
 }
 
-impl Sources {
+impl TemplateData {
     /// Adds an entry to the root `root`, a map by name.
     pub(super) fn put(&mut self, root: &'static str, name: &Key, value: Node) {
         let map = self.roots.entry(root).or_default();
@@ -121,7 +121,7 @@ impl Sources {
 
 /// The state of a custom resource whose conditions for a cleanup hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cleanup {
+pub enum CleanupState {
     /// It is deleted at that moment, if they still hold.
     Pending(Timestamp),
     /// It is deleted now.
@@ -130,7 +130,7 @@ pub enum Cleanup {
     Refused(String),
 }
 
-impl Cleanup {
+impl CleanupState {
     /// Returns the condition that reports it; none if the custom resource is deleted.
     pub(super) fn condition(&self) -> Option<Condition> {
         let (reason, message) = match self {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     record::Observed,
     sources::{Answer, Read},
-    template_data::Sources,
+    template_data::TemplateData,
 };
 use crate::{
     plan::OperatorPlan,
@@ -45,7 +45,7 @@ pub(super) fn of(
     }
 }
 
-impl Sources {
+impl TemplateData {
     /// True if no other custom resource has the same text at `path`.
     ///
     /// # Errors

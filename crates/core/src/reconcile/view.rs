@@ -6,7 +6,7 @@ use super::{
     children::children_data,
     record::Observed,
     render::{Frame, Setting},
-    template_data::Sources,
+    template_data::TemplateData,
 };
 use crate::{plan::OperatorPlan, template::Data, value::Node};
 
@@ -23,7 +23,7 @@ impl<'a> PassView<'a> {
     /// Creates the view of a pass. `setting` collects the side results of conditions.
     pub(super) fn of(
         plan: &OperatorPlan,
-        (observed, sources): (&'a Observed, &'a Sources),
+        (observed, sources): (&'a Observed, &'a TemplateData),
         setting: &'a Setting<'_>,
         now: Timestamp,
     ) -> Self {

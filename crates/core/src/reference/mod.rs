@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use explain::{NoSuchField, explain};
-pub use page::{BLOCKS, Block, katalog_page, komposer_page, motif_page};
+pub use page::{BLOCKS, PageBlock, katalog_page, komposer_page, motif_page};
 pub use schema::json_schema;
 
 use crate::api::shape::{Field, ObjectShape, Shape, Support};

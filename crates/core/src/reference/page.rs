@@ -16,7 +16,7 @@ use crate::enrich::ADDITIONS;
 
 /// A part of a page.
 #[derive(Debug, Clone)]
-pub struct Block {
+pub struct PageBlock {
     /// The heading.
     pub title: &'static str,
     /// The path of its field, with the kind: `motif.inputs`.
@@ -29,7 +29,7 @@ pub struct Block {
 
 /// A part of the pages.
 enum Part {
-    Block(Block),
+    PageBlock(PageBlock),
     /// The list of children with that name.
     List(&'static str),
     /// All lists that have no place of their own.
@@ -39,7 +39,7 @@ enum Part {
 macro_rules! parts {
     ($($($part:tt),+;)*) => { &[$(parts!(@ $($part),+)),*] };
     (@ $file:literal, $title:literal, $path:literal, $about:literal) => {
-        Part::Block(Block {
+        Part::PageBlock(PageBlock {
             title: $title,
             path: Cow::Borrowed($path),
             about: $about,
@@ -51,27 +51,27 @@ macro_rules! parts {
 }
 
 /// The blocks of a Katalog, a Motif and a Komposer, in the order of the pages.
-pub static BLOCKS: LazyLock<Vec<Block>> = LazyLock::new(|| {
+pub static BLOCKS: LazyLock<Vec<PageBlock>> = LazyLock::new(|| {
     let is_placed = |list: &&ChildList| {
         let is_it = |part: &Part| matches!(part, Part::List(name) if *name == list.list);
         PARTS.iter().any(is_it)
     };
     let lists = Lifecycle::LISTS.iter();
     let blocks = PARTS.iter().flat_map(|part| match part {
-        Part::Block(block) => vec![block.clone()],
+        Part::PageBlock(block) => vec![block.clone()],
         Part::List(name) => {
             let named = lists.clone().filter(|list| list.list == *name);
-            named.map(Block::of_list).collect()
+            named.map(PageBlock::of_list).collect()
         }
         Part::OtherLists => {
             let others = lists.clone().filter(|list| !is_placed(list));
-            others.map(Block::of_list).collect()
+            others.map(PageBlock::of_list).collect()
         }
     });
     blocks.collect()
 });
 
-impl Block {
+impl PageBlock {
     fn of_list(list: &ChildList) -> Self {
         Self {
             title: list.title(),
@@ -200,7 +200,7 @@ pub fn komposer_page() -> String {
 }
 
 /// Returns the page of a block.
-fn page_of(block: &Block) -> &'static str {
+fn page_of(block: &PageBlock) -> &'static str {
     match block.path.split('.').next() {
         Some("motif") => "motif.md",
         Some("komposer") => "komposer.md",
@@ -213,7 +213,7 @@ const HEAD: &str = "<!-- Generated from crates/core/src/api: UPDATE=1 cargo test
 
 struct Page {
     text: String,
-    blocks: Vec<&'static Block>,
+    blocks: Vec<&'static PageBlock>,
     /// The link target for each type.
     anchors: BTreeMap<String, String>,
     /// Types that have been described.
@@ -224,7 +224,7 @@ struct Page {
 impl Page {
     /// `prefix` selects the blocks; `other` is the page of the Katalog, empty for that page itself.
     fn new(prefix: &str, other: &str) -> Self {
-        let is_here = |block: &Block| format!("{}.", block.path).starts_with(prefix);
+        let is_here = |block: &PageBlock| format!("{}.", block.path).starts_with(prefix);
         let (mut anchors, mut done) = (BTreeMap::new(), BTreeSet::new());
         for block in BLOCKS.iter() {
             let page = if is_here(block) { "" } else { page_of(block) };
@@ -424,13 +424,13 @@ fn cell(text: &str) -> String {
 }
 
 /// Returns the maps that a block describes.
-fn shapes(block: &Block) -> Vec<Arc<ObjectShape>> {
+fn shapes(block: &PageBlock) -> Vec<Arc<ObjectShape>> {
     let place = find(&block.path).ok();
     let maps = place.iter().flat_map(|place| named_maps(place.shape));
     maps.cloned().collect()
 }
 
-fn roots(block: &Block) -> Vec<String> {
+fn roots(block: &PageBlock) -> Vec<String> {
     shapes(block)
         .iter()
         .map(|object| object.name.clone())

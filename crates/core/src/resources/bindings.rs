@@ -7,7 +7,7 @@ use crate::{
         scalar::Text,
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
 };
 
@@ -40,7 +40,7 @@ fn binding(
     let place = at.field("roleRef");
     let mut role = Fields::default();
     role.put_text("apiGroup", RBAC);
-    let default = kinds.first().map(|kind| Tree::text(kind));
+    let default = kinds.first().map(|kind| ObjectTree::text(kind));
     let kind = match kind {
         Some(kind) => place.word_field("kind", Some(kind), kinds),
         None => default,
@@ -56,11 +56,11 @@ fn binding(
     let subjects = subjects.map(|(index, declared)| subject(&place.index(index), declared));
     let mut root = Fields::default();
     root.put("roleRef", role.into_tree());
-    root.put("subjects", Tree::list(subjects.collect()));
+    root.put("subjects", ObjectTree::list(subjects.collect()));
     root
 }
 
-fn subject(at: &At<'_>, declared: &Subject) -> Tree {
+fn subject(at: &At<'_>, declared: &Subject) -> ObjectTree {
     let Subject {
         kind,
         name,
@@ -79,7 +79,7 @@ fn subject(at: &At<'_>, declared: &Subject) -> Tree {
         Some(text) => text.eq_ignore_ascii_case("ServiceAccount"),
         None => true,
     };
-    let default = || Tree::text("ServiceAccount");
+    let default = || ObjectTree::text("ServiceAccount");
     let word = at.word_field("kind", kind.as_ref(), &SUBJECTS);
     fields.put("kind", word.unwrap_or_else(default));
     fields.put("name", at.required("name", name));

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Child, Metadata, Shorthand, Source};
+use super::{Child, CopySource, Metadata, Shorthand};
 use crate::{
     api::{
         children::{ConfigMap, Copies, Secret},
         scalar::Text,
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
 };
 
@@ -20,8 +20,8 @@ const KEY_BYTES: usize = 253;
 const TLS_TYPE: &str = "kubernetes.io/tls";
 
 impl Shorthand for ConfigMap {
-    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
-        let source = Source {
+    fn copies(&self) -> Option<(CopySource<'_>, &Copies)> {
+        let source = CopySource {
             field: "fromConfigMap",
             kind: self.resource().group_kind(),
             parts: &["data", "binaryData"],
@@ -67,7 +67,11 @@ pub(crate) fn certificate() -> Fields {
 }
 
 /// Returns texts by key; `None` if there are none.
-pub(super) fn data(at: &At<'_>, texts: &BTreeMap<String, Text>, coerce: Coerce) -> Option<Tree> {
+pub(super) fn data(
+    at: &At<'_>,
+    texts: &BTreeMap<String, Text>,
+    coerce: Coerce,
+) -> Option<ObjectTree> {
     for key in texts.keys() {
         check_key(&at.key(key), key);
     }

@@ -5,7 +5,7 @@ use crate::{
     api::{children::CronJob, scalar::Text},
     cron::Schedule,
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
 };
 
@@ -64,7 +64,7 @@ impl Shorthand for CronJob {
     }
 }
 
-fn schedule(at: &At<'_>, text: &Text) -> Option<Tree> {
+fn schedule(at: &At<'_>, text: &Text) -> Option<ObjectTree> {
     let tree = at.required("schedule", text)?;
     let literal = text.trim();
     if !text.contains("{{")

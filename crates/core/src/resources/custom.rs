@@ -5,7 +5,7 @@ use crate::{
     api::{children::Custom, names, scalar::Text},
     definitions::{CrdShape, Schemas},
     diagnostics::Code,
-    plan::{Coerce, GroupKind, ResourceType, Tree, kinds},
+    plan::{Coerce, GroupKind, ObjectTree, ResourceType, kinds},
     scope::{At, Fields},
     value::{Key, Node},
 };
@@ -166,7 +166,7 @@ pub(crate) fn expand(at: &At<'_>, entry: &Custom, kind: &GroupKind) -> Fields {
 }
 
 /// Converts `stringData` to `data`: the API server keeps our ownership of `stringData` whatever happens to `data`.
-fn secret_data(at: &At<'_>, texts: &Node, encoded: Option<&Node>) -> Option<Tree> {
+fn secret_data(at: &At<'_>, texts: &Node, encoded: Option<&Node>) -> Option<ObjectTree> {
     let (Some(texts), None) = (texts.as_map(), encoded) else {
         at.error(
             Code::Exclusive,

@@ -11,7 +11,7 @@ use crate::{
         scalar::Scalar,
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
     value::Node,
 };
@@ -74,7 +74,7 @@ fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
     if !is_given(&update.max_unavailable) {
         rolling.put("maxSurge", number("maxSurge", &update.max_surge));
         if is_given(&update.max_surge) {
-            unavailable = unavailable.or(Some(Tree::Fixed(Node::Int(0))));
+            unavailable = unavailable.or(Some(ObjectTree::Fixed(Node::Int(0))));
         }
     }
     rolling.put("maxUnavailable", unavailable);

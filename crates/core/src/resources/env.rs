@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use crate::{
     api::children::{Env, EnvFrom, EnvFromSource, EnvSource, EnvValue, EnvVar, KeyRef, NameRef},
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
     value::Node,
 };
 
 /// Returns the list of variables; the map form is sorted by name, so that its order causes no rollout.
-pub(super) fn env(at: &At<'_>, env: &Env) -> Tree {
+pub(super) fn env(at: &At<'_>, env: &Env) -> ObjectTree {
     match env {
-        Env::Map(variables) => Tree::list(
+        Env::Map(variables) => ObjectTree::list(
             variables
                 .iter()
                 .map(|(name, value)| {
@@ -35,12 +35,12 @@ pub(super) fn env(at: &At<'_>, env: &Env) -> Tree {
                 }
                 items.push(native(&at, variable));
             }
-            Tree::list(items)
+            ObjectTree::list(items)
         }
     }
 }
 
-fn named(at: &At<'_>, name: &str, value: &EnvValue) -> Tree {
+fn named(at: &At<'_>, name: &str, value: &EnvValue) -> ObjectTree {
     let mut fields = Fields::default();
     fields.put_text("name", name);
     match value {
@@ -79,7 +79,7 @@ fn put_source(at: &At<'_>, fields: &mut Fields, source: &EnvSource) {
     }
 }
 
-fn key_ref(at: &At<'_>, reference: &KeyRef) -> Tree {
+fn key_ref(at: &At<'_>, reference: &KeyRef) -> ObjectTree {
     let mut fields = Fields::default();
     fields.put("name", at.required("name", &reference.name));
     fields.put("key", at.required("key", &reference.key));
@@ -87,12 +87,12 @@ fn key_ref(at: &At<'_>, reference: &KeyRef) -> Tree {
         "optional",
         reference
             .optional
-            .map(|optional| Tree::Fixed(Node::Bool(optional))),
+            .map(|optional| ObjectTree::Fixed(Node::Bool(optional))),
     );
     fields.into_tree()
 }
 
-fn native(at: &At<'_>, variable: &EnvVar) -> Tree {
+fn native(at: &At<'_>, variable: &EnvVar) -> ObjectTree {
     if !variable.name.contains("{{") {
         check_name(&at.field("name"), &variable.name);
     }
@@ -136,15 +136,15 @@ fn check_name(at: &At<'_>, name: &str) {
 }
 
 /// Returns the list of sources.
-pub(super) fn env_from(at: &At<'_>, from: &EnvFrom) -> Tree {
+pub(super) fn env_from(at: &At<'_>, from: &EnvFrom) -> ObjectTree {
     let is_list = matches!(from, EnvFrom::List(_));
     let source = |(index, source): (usize, &EnvFromSource)| {
         env_source(&if is_list { at.index(index) } else { at.clone() }, source)
     };
-    Tree::list(from.sources().iter().enumerate().map(source).collect())
+    ObjectTree::list(from.sources().iter().enumerate().map(source).collect())
 }
 
-fn env_source(at: &At<'_>, source: &EnvFromSource) -> Tree {
+fn env_source(at: &At<'_>, source: &EnvFromSource) -> ObjectTree {
     let EnvFromSource {
         config_map_ref,
         secret_ref,
@@ -170,7 +170,7 @@ fn env_source(at: &At<'_>, source: &EnvFromSource) -> Tree {
 }
 
 /// Returns a reference by name, in manifest format.
-pub(super) fn name_ref(at: &At<'_>, reference: &NameRef) -> Tree {
+pub(super) fn name_ref(at: &At<'_>, reference: &NameRef) -> ObjectTree {
     let name = match reference {
         NameRef::Object(object) => at.required("name", &object.name),
         NameRef::Name(name) => at.required_here(name),
@@ -181,7 +181,7 @@ pub(super) fn name_ref(at: &At<'_>, reference: &NameRef) -> Tree {
         "optional",
         reference
             .optional()
-            .map(|optional| Tree::Fixed(Node::Bool(optional))),
+            .map(|optional| ObjectTree::Fixed(Node::Bool(optional))),
     );
     fields.into_tree()
 }

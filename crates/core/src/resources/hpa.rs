@@ -8,8 +8,8 @@ use crate::{
         scalar::Scalar,
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
-    scope::{At, Fields, Resolved, resolve_profile},
+    plan::{Coerce, ObjectTree},
+    scope::{At, Fields, ResolvedBlock, resolve_profile},
 };
 
 const CPU: &str = "targetCPUUtilizationPercentage";
@@ -49,7 +49,10 @@ impl Shorthand for HorizontalPodAutoscaler {
         let cpu = number(CPU, target_cpu_utilization_percentage, |p| {
             p.target_cpu_utilization_percentage.as_ref()
         });
-        spec.put("metrics", cpu.map(|share| Tree::list(vec![metric(share)])));
+        spec.put(
+            "metrics",
+            cpu.map(|share| ObjectTree::list(vec![metric(share)])),
+        );
         spec.put(
             "behavior",
             self::behavior(at, behavior.as_ref(), profile.as_ref()),
@@ -59,7 +62,7 @@ impl Shorthand for HorizontalPodAutoscaler {
 }
 
 /// Returns the only metric: CPU utilization relative to the requests of pods.
-fn metric(share: Tree) -> Tree {
+fn metric(share: ObjectTree) -> ObjectTree {
     let mut target = Fields::default();
     target.put("averageUtilization", share);
     target.put_text("type", "Utilization");
@@ -72,7 +75,7 @@ fn metric(share: Tree) -> Tree {
     metric.into_part()
 }
 
-fn target(child: &Child<'_>, declared: Option<&ScaleTarget>) -> Option<Tree> {
+fn target(child: &Child<'_>, declared: Option<&ScaleTarget>) -> Option<ObjectTree> {
     let at = &child.at;
     let mut fields = Fields::default();
     if let Some(declared) = declared {
@@ -84,7 +87,7 @@ fn target(child: &Child<'_>, declared: Option<&ScaleTarget>) -> Option<Tree> {
         let at = at.field("scaleTargetRef");
         let text = |name, text, default: &str| {
             at.text_field(name, text)
-                .unwrap_or_else(|| Tree::text(default))
+                .unwrap_or_else(|| ObjectTree::text(default))
         };
         fields.put(
             "apiVersion",
@@ -104,7 +107,7 @@ fn target(child: &Child<'_>, declared: Option<&ScaleTarget>) -> Option<Tree> {
     let workload = search.needed()?;
     fields.put_text("apiVersion", "apps/v1");
     fields.put_text("kind", &workload.kind.kind);
-    fields.put("name", workload.leaf(at).map(Tree::Leaf));
+    fields.put("name", workload.leaf(at).map(ObjectTree::Leaf));
     Some(fields.into_tree())
 }
 
@@ -113,7 +116,7 @@ fn profile<'a>(
     at: &At<'a>,
     behavior: Option<&'a ScalingBehavior>,
     none: &'a Scaling,
-) -> Option<Resolved<'a, Scaling>> {
+) -> Option<ResolvedBlock<'a, Scaling>> {
     let ScalingBehavior {
         profile,
         scale_up,
@@ -131,8 +134,8 @@ fn profile<'a>(
 fn behavior(
     at: &At<'_>,
     own: Option<&ScalingBehavior>,
-    profile: Option<&Resolved<'_, Scaling>>,
-) -> Option<Tree> {
+    profile: Option<&ResolvedBlock<'_, Scaling>>,
+) -> Option<ObjectTree> {
     if let Some(profile) = profile {
         return profile
             .tree(|at, profile| at.field("behavior").manifest(profile.behavior.as_ref()?));

@@ -7,7 +7,7 @@ use crate::{
         scalar::{Scalar, Text},
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
 };
 
@@ -45,7 +45,7 @@ impl Shorthand for Ingress {
         }
         route.put("backend", backend.into_tree());
 
-        let routes = Tree::list(vec![route.into_tree()]);
+        let routes = ObjectTree::list(vec![route.into_tree()]);
         let mut http = Fields::default();
         http.put("paths", routes);
         let mut rule = Fields::default();
@@ -57,17 +57,17 @@ impl Shorthand for Ingress {
             "ingressClassName",
             at.text_field("className", class_name.as_ref()),
         );
-        spec.put("rules", Tree::list(vec![rule.into_tree()]));
+        spec.put("rules", ObjectTree::list(vec![rule.into_tree()]));
         if let Some(tls) = tls {
             let tls = encryption(child, tls, host.as_ref());
-            spec.put("tls", Tree::list(vec![tls]));
+            spec.put("tls", ObjectTree::list(vec![tls]));
         }
         spec.into_root("spec")
     }
 }
 
 /// Returns a port by its number, or by its name if it is a literal word.
-fn port(at: &At<'_>, port: &Scalar) -> Option<Tree> {
+fn port(at: &At<'_>, port: &Scalar) -> Option<ObjectTree> {
     let is_name = port
         .as_str()
         .is_some_and(|text| !text.contains("{{") && text.trim().parse::<u64>().is_err());
@@ -109,7 +109,7 @@ pub(crate) fn hosts<'a, 'h>(
     hosts.map(|(index, host)| (at.index(index), host)).collect()
 }
 
-fn encryption(child: &Child<'_>, tls: &IngressTls, host: Option<&Text>) -> Tree {
+fn encryption(child: &Child<'_>, tls: &IngressTls, host: Option<&Text>) -> ObjectTree {
     let IngressTls {
         secret_name,
         hosts: _,
@@ -118,11 +118,14 @@ fn encryption(child: &Child<'_>, tls: &IngressTls, host: Option<&Text>) -> Tree 
     let at = &child.at;
     let place = at.field("tls");
     let hosts = hosts(at, tls, host).into_iter();
-    let hosts: Vec<Tree> = hosts
+    let hosts: Vec<ObjectTree> = hosts
         .filter_map(|(at, host)| at.value(host, Coerce::OptionalText))
         .collect();
     let mut fields = Fields::default();
-    fields.put("hosts", (!hosts.is_empty()).then(|| Tree::list(hosts)));
+    fields.put(
+        "hosts",
+        (!hosts.is_empty()).then(|| ObjectTree::list(hosts)),
+    );
     let secret = match (secret_name, create) {
         (None, Some(true)) => {
             let name = Text::from(self::secret_name(tls, child.name_text));

@@ -6,7 +6,7 @@ use crate::{
         children::{Job, PodParts},
         scalar::Scalar,
     },
-    plan::{Coerce, Leaf, Tree},
+    plan::{Coerce, Leaf, ObjectTree},
     scope::{At, Fields},
     value::Node,
 };
@@ -50,7 +50,7 @@ impl Work<'_> {
         spec.put(
             "backoffLimit",
             at.scalar_field("backoffLimit", self.backoff_limit, Coerce::Int)
-                .or(Some(Tree::Fixed(Node::Int(BACKOFF_LIMIT)))),
+                .or(Some(ObjectTree::Fixed(Node::Int(BACKOFF_LIMIT)))),
         );
         let mut pod = Parts::ending(self.pod).spec(at, name);
         pod.put_text("restartPolicy", self.restart_policy);

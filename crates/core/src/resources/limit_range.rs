@@ -1,17 +1,17 @@
 //! `limitRanges`.
 
-use super::{Child, Metadata, Shorthand, Source};
+use super::{Child, CopySource, Metadata, Shorthand};
 use crate::{
     api::children::{Copies, Limit, LimitRange, Limits},
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields, resolve_profile},
 };
 
 const TYPES: [&str; 3] = ["Container", "Pod", "PersistentVolumeClaim"];
 
 impl Shorthand for LimitRange {
-    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+    fn copies(&self) -> Option<(CopySource<'_>, &Copies)> {
         Some((self.source(), &self.copies))
     }
 
@@ -45,8 +45,8 @@ impl Shorthand for LimitRange {
 }
 
 impl LimitRange {
-    fn source(&self) -> Source<'_> {
-        Source::whole("fromLimitRange", self, self.from_limit_range.as_ref())
+    fn source(&self) -> CopySource<'_> {
+        CopySource::whole("fromLimitRange", self, self.from_limit_range.as_ref())
     }
 }
 
@@ -54,15 +54,18 @@ impl LimitRange {
 pub(crate) fn limits(at: &At<'_>, limits: &Limits) -> Fields {
     let at = at.field("limits");
     let items = limits.limits.iter().enumerate();
-    let items: Vec<Tree> = items
+    let items: Vec<ObjectTree> = items
         .map(|(index, declared)| limit(&at.index(index), declared))
         .collect();
     let mut fields = Fields::default();
-    fields.put("limits", (!items.is_empty()).then(|| Tree::list(items)));
+    fields.put(
+        "limits",
+        (!items.is_empty()).then(|| ObjectTree::list(items)),
+    );
     fields
 }
 
-fn limit(at: &At<'_>, declared: &Limit) -> Tree {
+fn limit(at: &At<'_>, declared: &Limit) -> ObjectTree {
     let Limit {
         type_,
         default,

@@ -4,7 +4,7 @@ use super::amount::explain_amount;
 use crate::{
     api::scalar::Text,
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::At,
     template::is_image_reference,
     value::Quantity,
@@ -16,7 +16,7 @@ const FEW_BYTES: f64 = 1024.0;
 const MANY_CPUS: f64 = 10_000.0;
 
 /// Compiles the quantity of a resource, such as `cpu` or `memory`.
-pub(super) fn amount(at: &At<'_>, resource: &str, text: &Text) -> Option<Tree> {
+pub(super) fn amount(at: &At<'_>, resource: &str, text: &Text) -> Option<ObjectTree> {
     if !text.contains("{{") {
         let literal = text.trim();
         if let Some((message, hint)) = explain_amount(literal) {

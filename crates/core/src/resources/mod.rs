@@ -44,7 +44,7 @@ pub(crate) mod workload;
 use crate::api::scalar::Scalar;
 
 pub(crate) use security::{context, pod_context};
-pub(crate) use shorthand::{Child, Metadata, Pods, Shorthand, Source, Workload};
+pub(crate) use shorthand::{Child, CopySource, Metadata, Pods, Shorthand, Workload};
 
 /// True if a port is given: an empty port and 0 are not.
 fn is_given(port: Option<&Scalar>) -> bool {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Child, Metadata, Shorthand, Source, workload::match_labels};
+use super::{Child, CopySource, Metadata, Shorthand, workload::match_labels};
 use crate::{
     api::{
         children::{Copies, NetworkPolicy, NetworkRules},
         scalar::Text,
     },
     diagnostics::Code,
-    plan::Tree,
+    plan::ObjectTree,
     scope::{At, Fields, resolve_profile},
     value::{Map, Node},
 };
@@ -24,7 +24,7 @@ const TYPES: [&str; 2] = ["Ingress", "Egress"];
 const OF_SELECTORS: [&str; 2] = ["matchExpressions", "matchLabels"];
 
 impl Shorthand for NetworkPolicy {
-    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+    fn copies(&self) -> Option<(CopySource<'_>, &Copies)> {
         Some((self.source(), &self.copies))
     }
 
@@ -65,15 +65,15 @@ impl Shorthand for NetworkPolicy {
         let spec = resolved.map(|resolved| resolved.fields(self::rules));
         let mut spec = spec.unwrap_or_default();
         let selector = labels.into_optional().map(match_labels);
-        let all = || Tree::Fixed(Node::Map(Map::default()));
+        let all = || ObjectTree::Fixed(Node::Map(Map::default()));
         spec.put("podSelector", selector.unwrap_or_else(all));
         spec.into_root("spec")
     }
 }
 
 impl NetworkPolicy {
-    fn source(&self) -> Source<'_> {
-        Source::whole("fromNetworkPolicy", self, self.from_network_policy.as_ref())
+    fn source(&self) -> CopySource<'_> {
+        CopySource::whole("fromNetworkPolicy", self, self.from_network_policy.as_ref())
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn rules(at: &At<'_>, rules: &NetworkRules) -> Fields {
         let at = at.field(name);
         let rules = list.iter().enumerate();
         let rules = rules.filter_map(|(index, node)| rule(&at.index(index), node));
-        fields.put(name, Tree::list(rules.collect()));
+        fields.put(name, ObjectTree::list(rules.collect()));
     }
     let types = match policy_types {
         Some(types) => words(&at.field("policyTypes"), types),
@@ -108,20 +108,20 @@ pub(crate) fn rules(at: &At<'_>, rules: &NetworkRules) -> Fields {
             at.error_hint(Code::Missing, "the NetworkPolicy has no rules", hint);
             return fields;
         }
-        None => Tree::texts(&declared),
+        None => ObjectTree::texts(&declared),
     };
     fields.put("policyTypes", types);
     fields
 }
 
-fn words(at: &At<'_>, types: &[Text]) -> Tree {
+fn words(at: &At<'_>, types: &[Text]) -> ObjectTree {
     let words = types.iter().enumerate();
     let words = words.filter_map(|(index, word)| at.index(index).word(word, &TYPES));
-    Tree::list(words.collect())
+    ObjectTree::list(words.collect())
 }
 
 /// Returns one rule, whose peers may have selectors of plain labels.
-fn rule(at: &At<'_>, node: &Node) -> Option<Tree> {
+fn rule(at: &At<'_>, node: &Node) -> Option<ObjectTree> {
     let Node::Map(entries) = node else {
         return at.manifest(node);
     };
@@ -133,7 +133,7 @@ fn rule(at: &At<'_>, node: &Node) -> Option<Tree> {
             Some(peers) => {
                 let peers = peers.iter().enumerate();
                 let peers = peers.filter_map(|(index, node)| peer(&at.index(index), node));
-                Some(Tree::list(peers.collect()))
+                Some(ObjectTree::list(peers.collect()))
             }
             None => at.manifest(value),
         };
@@ -142,7 +142,7 @@ fn rule(at: &At<'_>, node: &Node) -> Option<Tree> {
     Some(fields.into_tree())
 }
 
-fn peer(at: &At<'_>, node: &Node) -> Option<Tree> {
+fn peer(at: &At<'_>, node: &Node) -> Option<ObjectTree> {
     let Node::Map(entries) = node else {
         return at.manifest(node);
     };

@@ -10,7 +10,7 @@ use crate::{
     api::names,
     diagnostics::Code,
     plan::{
-        Tree,
+        ObjectTree,
         patch::{DELETE, DIRECTIVE, REPLACE, keys_of},
     },
     scope::{At, Fields},
@@ -21,7 +21,7 @@ use crate::{
 const METADATA: [&str; 3] = ["annotations", "finalizers", "labels"];
 
 /// Compiles the patch at `at`; forbidden fields are reported.
-pub(crate) fn tree(at: &At<'_>, patch: &BTreeMap<String, Node>) -> Option<Tree> {
+pub(crate) fn tree(at: &At<'_>, patch: &BTreeMap<String, Node>) -> Option<ObjectTree> {
     let mut fields = Fields::default();
     for (key, node) in patch {
         let place = at.field(key);

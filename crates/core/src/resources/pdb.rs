@@ -8,7 +8,7 @@ use crate::{
     api::children::{Budget, BudgetBehavior, PodDisruptionBudget},
     diagnostics::Code,
     plan::Coerce,
-    scope::{At, Fields, Resolved, resolve_profile},
+    scope::{At, Fields, ResolvedBlock, resolve_profile},
 };
 
 impl Shorthand for PodDisruptionBudget {
@@ -33,8 +33,8 @@ impl Shorthand for PodDisruptionBudget {
             });
             // An unknown profile is already reported.
             given += match &resolved {
-                Some(Resolved::One(_, bounds)) => self::given(bounds),
-                Some(Resolved::Chosen(..)) | None => 1,
+                Some(ResolvedBlock::One(_, bounds)) => self::given(bounds),
+                Some(ResolvedBlock::Chosen(..)) | None => 1,
             };
             if let Some(resolved) = resolved {
                 spec.extend(resolved.fields(self::bounds));

@@ -4,7 +4,7 @@ use super::{Child, Metadata, Shorthand, literals};
 use crate::{
     api::{children::PersistentVolumeClaim, scalar::Text},
     diagnostics::Code,
-    plan::Tree,
+    plan::ObjectTree,
     scope::{At, Fields},
 };
 
@@ -55,9 +55,9 @@ pub(super) fn request(at: &At<'_>, name: &str, storage: &Text) -> Fields {
 }
 
 /// Returns the access modes of a volume.
-pub(super) fn access_modes(at: &At<'_>, modes: &[Text]) -> Tree {
+pub(super) fn access_modes(at: &At<'_>, modes: &[Text]) -> ObjectTree {
     if modes.is_empty() {
-        return Tree::texts(&[SINGLE_WRITER]);
+        return ObjectTree::texts(&[SINGLE_WRITER]);
     }
     at.field("accessModes").text_list(modes)
 }

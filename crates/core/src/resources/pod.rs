@@ -9,7 +9,7 @@ use crate::{
         scalar::{Text, Texts},
     },
     diagnostics::Code,
-    plan::{Coerce, Leaf, Tree},
+    plan::{Coerce, Leaf, ObjectTree},
     scope::{At, Fields, resolve_profile},
     value::Node,
 };
@@ -22,7 +22,7 @@ pub(super) struct Parts<'a> {
     /// The default tag of the image.
     pub(super) tag: Option<&'a Text>,
     /// Mounts of volumes that the kind itself creates.
-    pub(super) mounts: Vec<Tree>,
+    pub(super) mounts: Vec<ObjectTree>,
 }
 
 impl<'a> Parts<'a> {
@@ -63,7 +63,7 @@ impl<'a> Parts<'a> {
                 .iter()
                 .enumerate()
                 .map(|(index, secret)| env::name_ref(&at.index(index), secret));
-            fields.put("imagePullSecrets", Tree::list(references.collect()));
+            fields.put("imagePullSecrets", ObjectTree::list(references.collect()));
         }
         fields.put(
             "nodeSelector",
@@ -86,11 +86,11 @@ impl<'a> Parts<'a> {
         let inits = manifest_list(&at.field("initContainers"), init_containers);
         fields.put("initContainers", inits);
         let all = [self.container(at, name)].into_iter().chain(others);
-        fields.put("containers", Tree::list(all.collect()));
+        fields.put("containers", ObjectTree::list(all.collect()));
         fields
     }
 
-    fn container(self, at: &At<'_>, name: &Leaf) -> Tree {
+    fn container(self, at: &At<'_>, name: &Leaf) -> ObjectTree {
         let PodParts {
             command,
             args,
@@ -103,7 +103,7 @@ impl<'a> Parts<'a> {
             ..
         } = self.pod;
         let mut fields = Fields::default();
-        fields.put("name", Tree::ContainerName(name.clone()));
+        fields.put("name", ObjectTree::ContainerName(name.clone()));
         fields.put("image", self.image(at));
         for (name, texts) in [("command", command), ("args", args)] {
             let list = |texts| words(&at.field(name), texts);
@@ -140,15 +140,15 @@ impl<'a> Parts<'a> {
             );
         }
         let mounts = manifests(&at.field("volumeMounts"), volume_mounts);
-        let mounts: Vec<Tree> = mounts.into_iter().chain(self.mounts).collect();
+        let mounts: Vec<ObjectTree> = mounts.into_iter().chain(self.mounts).collect();
         fields.put(
             "volumeMounts",
-            (!mounts.is_empty()).then(|| Tree::list(mounts)),
+            (!mounts.is_empty()).then(|| ObjectTree::list(mounts)),
         );
         fields.into_tree()
     }
 
-    fn image(&self, at: &At<'_>) -> Option<Tree> {
+    fn image(&self, at: &At<'_>) -> Option<ObjectTree> {
         let image = &self.pod.image;
         literals::check_image(&at.field("image"), image);
         let Some(tag) = self.tag.filter(|_| !image.trim().is_empty()) else {
@@ -156,7 +156,7 @@ impl<'a> Parts<'a> {
         };
         let leaf = |name: &str, text: &str| at.field(name).leaf(text, Coerce::OptionalText);
         let (image, tag) = (leaf("image", image), leaf("tag", tag));
-        Some(Tree::Image(Box::new((image?, tag?))))
+        Some(ObjectTree::Image(Box::new((image?, tag?))))
     }
 }
 
@@ -175,7 +175,7 @@ fn put_serving(container: &mut Fields, at: &At<'_>, serving: &Serving) {
             "protocol",
             at.word_field("protocol", protocol.as_ref(), &PROTOCOLS),
         );
-        container.put("ports", Tree::list(vec![only.into_part()]));
+        container.put("ports", ObjectTree::list(vec![only.into_part()]));
     }
     if let Some(probes) = probes {
         let asked = probes::ContainerPort {
@@ -190,7 +190,7 @@ fn put_serving(container: &mut Fields, at: &At<'_>, serving: &Serving) {
 pub(super) const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
 
 /// Compiles `command` and `args`: each item may be a template, or one template returns the list.
-fn words(at: &At<'_>, texts: &Texts) -> Option<Tree> {
+fn words(at: &At<'_>, texts: &Texts) -> Option<ObjectTree> {
     match texts {
         Texts::List(list) => Some(at.text_list(list)),
         Texts::Template(text) if text.contains("{{") => at.value(text, Coerce::Native),
@@ -217,7 +217,7 @@ fn as_list(line: &str) -> String {
     format!("[{}]", words.join(", "))
 }
 
-fn resources(at: &At<'_>, declared: &Resources) -> Option<Tree> {
+fn resources(at: &At<'_>, declared: &Resources) -> Option<ObjectTree> {
     let Resources {
         profile,
         requests,
@@ -234,7 +234,7 @@ fn resources(at: &At<'_>, declared: &Resources) -> Option<Tree> {
 }
 
 /// Returns requests and limits, without the profile.
-pub(crate) fn quantities(at: &At<'_>, resources: &Resources) -> Option<Tree> {
+pub(crate) fn quantities(at: &At<'_>, resources: &Resources) -> Option<ObjectTree> {
     let quantities = |name: &str, texts: &BTreeMap<String, Text>| {
         let at = at.field(name);
         let mut amounts = Fields::default();
@@ -254,12 +254,12 @@ pub(crate) fn quantities(at: &At<'_>, resources: &Resources) -> Option<Tree> {
 }
 
 /// Compiles parts in Pod format.
-fn manifests(at: &At<'_>, nodes: &[Node]) -> Vec<Tree> {
+fn manifests(at: &At<'_>, nodes: &[Node]) -> Vec<ObjectTree> {
     let nodes = nodes.iter().enumerate();
     let trees = nodes.filter_map(|(index, node)| at.index(index).manifest(node));
     trees.collect()
 }
 
-fn manifest_list(at: &At<'_>, nodes: &[Node]) -> Option<Tree> {
-    (!nodes.is_empty()).then(|| Tree::list(manifests(at, nodes)))
+fn manifest_list(at: &At<'_>, nodes: &[Node]) -> Option<ObjectTree> {
+    (!nodes.is_empty()).then(|| ObjectTree::list(manifests(at, nodes)))
 }

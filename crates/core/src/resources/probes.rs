@@ -7,7 +7,7 @@ use crate::{
         scalar::Scalar,
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields, resolve_profile},
 };
 
@@ -17,7 +17,7 @@ pub(super) struct ContainerPort<'a> {
     /// True if one is declared, valid or not.
     pub(super) is_given: bool,
     /// The port, if it is valid.
-    pub(super) port: Option<&'a Tree>,
+    pub(super) port: Option<&'a ObjectTree>,
 }
 
 /// Adds the probes to a container.
@@ -40,7 +40,7 @@ pub(super) fn put(container: &mut Fields, at: &At<'_>, probes: &Probes, asked: C
 }
 
 /// Compiles one probe. It is left out if its port is: a template may render to an empty port.
-fn probe(at: &At<'_>, probe: &Probe, asked: ContainerPort<'_>) -> Option<Tree> {
+fn probe(at: &At<'_>, probe: &Probe, asked: ContainerPort<'_>) -> Option<ObjectTree> {
     let port = match &probe.port {
         Some(port) => at.field("port").scalar(port, Coerce::Port),
         None => asked.port.cloned(),

@@ -1,6 +1,6 @@
 //! `resourceQuotas`.
 
-use super::{Child, Metadata, Shorthand, Source};
+use super::{Child, CopySource, Metadata, Shorthand};
 use crate::{
     api::children::{Copies, Quota, ResourceQuota},
     diagnostics::Code,
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Shorthand for ResourceQuota {
-    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+    fn copies(&self) -> Option<(CopySource<'_>, &Copies)> {
         Some((self.source(), &self.copies))
     }
 
@@ -43,8 +43,8 @@ impl Shorthand for ResourceQuota {
 }
 
 impl ResourceQuota {
-    fn source(&self) -> Source<'_> {
-        Source::whole("fromResourceQuota", self, self.from_resource_quota.as_ref())
+    fn source(&self) -> CopySource<'_> {
+        CopySource::whole("fromResourceQuota", self, self.from_resource_quota.as_ref())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
         scalar::Text,
     },
     diagnostics::Code,
-    plan::Tree,
+    plan::ObjectTree,
     scope::{At, Fields},
 };
 
@@ -34,11 +34,11 @@ fn rules(at: &At<'_>, rules: &[PolicyRule]) -> Fields {
     let rules = rules.iter().enumerate();
     let rules = rules.map(|(index, declared)| rule(&at.index(index), declared));
     let mut root = Fields::default();
-    root.put("rules", Tree::list(rules.collect()));
+    root.put("rules", ObjectTree::list(rules.collect()));
     root
 }
 
-fn rule(at: &At<'_>, declared: &PolicyRule) -> Tree {
+fn rule(at: &At<'_>, declared: &PolicyRule) -> ObjectTree {
     let PolicyRule {
         api_groups,
         resources,
@@ -54,7 +54,7 @@ fn rule(at: &At<'_>, declared: &PolicyRule) -> Tree {
     let mut fields = Fields::default();
     let groups = match api_groups {
         Some(groups) => list("apiGroups", groups),
-        None => Tree::texts(&[""]),
+        None => ObjectTree::texts(&[""]),
     };
     fields.put("apiGroups", groups);
     fields.put("resources", list("resources", resources));

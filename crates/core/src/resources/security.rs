@@ -3,11 +3,11 @@
 use crate::{
     api::children::{Capabilities, PodSecurity, SecurityContext},
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields, resolve_profile},
 };
 
-pub(super) fn security_context(at: &At<'_>, declared: &SecurityContext) -> Option<Tree> {
+pub(super) fn security_context(at: &At<'_>, declared: &SecurityContext) -> Option<ObjectTree> {
     let SecurityContext {
         profile,
         run_as_non_root,
@@ -34,7 +34,7 @@ pub(super) fn security_context(at: &At<'_>, declared: &SecurityContext) -> Optio
 }
 
 /// Returns the container's security context, without the profile.
-pub(crate) fn context(at: &At<'_>, context: &SecurityContext) -> Option<Tree> {
+pub(crate) fn context(at: &At<'_>, context: &SecurityContext) -> Option<ObjectTree> {
     let SecurityContext {
         profile: _,
         run_as_non_root,
@@ -72,7 +72,7 @@ pub(crate) fn context(at: &At<'_>, context: &SecurityContext) -> Option<Tree> {
     fields.into_optional()
 }
 
-fn caps(at: &At<'_>, capabilities: &Capabilities) -> Option<Tree> {
+fn caps(at: &At<'_>, capabilities: &Capabilities) -> Option<ObjectTree> {
     let mut fields = Fields::default();
     for (name, list) in [("add", &capabilities.add), ("drop", &capabilities.drop)] {
         for (index, text) in list.iter().enumerate() {
@@ -110,7 +110,7 @@ fn check_capability(at: &At<'_>, text: &str) {
     }
 }
 
-pub(super) fn pod_security(at: &At<'_>, declared: &PodSecurity) -> Option<Tree> {
+pub(super) fn pod_security(at: &At<'_>, declared: &PodSecurity) -> Option<ObjectTree> {
     let PodSecurity {
         profile,
         run_as_non_root,
@@ -131,7 +131,7 @@ pub(super) fn pod_security(at: &At<'_>, declared: &PodSecurity) -> Option<Tree> 
 }
 
 /// Returns the pod's security context, without the profile.
-pub(crate) fn pod_context(at: &At<'_>, security: &PodSecurity) -> Option<Tree> {
+pub(crate) fn pod_context(at: &At<'_>, security: &PodSecurity) -> Option<ObjectTree> {
     let PodSecurity {
         profile: _,
         run_as_non_root,

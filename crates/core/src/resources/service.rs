@@ -9,7 +9,7 @@ use crate::{
         children::{Service, ServicePort},
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
 };
 
@@ -75,7 +75,7 @@ impl Shorthand for Service {
 /// label.
 ///
 /// Source: language reference, conflicts with the seeds, "Service without workload".
-fn pods_of_owner(at: &At<'_>) -> Tree {
+fn pods_of_owner(at: &At<'_>) -> ObjectTree {
     let message = format!(
         "this operatorBox declares no workload: the Service selects pods with the label `{OWNER}: <name of the custom resource>`"
     );
@@ -89,7 +89,12 @@ fn pods_of_owner(at: &At<'_>) -> Tree {
 
 impl Service {
     /// Returns the only port; a headless Service may have none.
-    fn port(&self, at: &At<'_>, workload: Option<&Workload<'_>>, is_alone: bool) -> Option<Tree> {
+    fn port(
+        &self,
+        at: &At<'_>,
+        workload: Option<&Workload<'_>>,
+        is_alone: bool,
+    ) -> Option<ObjectTree> {
         let inherited = || Some(workload?.port.as_ref()?.1);
         let none = !is_given(self.port.as_ref().or_else(inherited));
         // If the selected pods are ambiguous, only that is reported.
@@ -108,11 +113,11 @@ impl Service {
         only.put("port", port.clone()?);
         only.put("targetPort", target.or(port));
         only.put("protocol", protocol);
-        Some(Tree::list(vec![only.into_part()]))
+        Some(ObjectTree::list(vec![only.into_part()]))
     }
 
     /// Returns several ports.
-    fn several(&self, at: &At<'_>) -> Tree {
+    fn several(&self, at: &At<'_>) -> ObjectTree {
         let set = [
             ("port", self.port.is_some()),
             ("targetPort", self.target_port.is_some()),
@@ -137,11 +142,11 @@ impl Service {
             }
             ports.extend(service_port(&at, port));
         }
-        Tree::list(ports)
+        ObjectTree::list(ports)
     }
 }
 
-fn service_port(at: &At<'_>, declared: &ServicePort) -> Option<Tree> {
+fn service_port(at: &At<'_>, declared: &ServicePort) -> Option<ObjectTree> {
     let ServicePort {
         name,
         port,

@@ -7,7 +7,7 @@ use crate::{
         scalar::{Scalar, Text},
     },
     diagnostics::Code,
-    plan::{GroupKind, Leaf, ResourceType, Tree, kinds},
+    plan::{GroupKind, Leaf, ObjectTree, ResourceType, kinds},
     scope::{At, Fields},
 };
 
@@ -29,7 +29,7 @@ pub(crate) trait Shorthand: ListEntry {
     }
 
     /// Returns source and target of a copy, for kinds that can be a copy.
-    fn copies(&self) -> Option<(Source<'_>, &Copies)> {
+    fn copies(&self) -> Option<(CopySource<'_>, &Copies)> {
         None
     }
 
@@ -51,7 +51,7 @@ pub(crate) struct Pods<'a> {
 }
 
 /// The source of a copy.
-pub(crate) struct Source<'a> {
+pub(crate) struct CopySource<'a> {
     /// The field of the entry that names it.
     pub(crate) field: &'static str,
     pub(crate) kind: GroupKind,
@@ -61,7 +61,7 @@ pub(crate) struct Source<'a> {
     pub(crate) name: Option<&'a Text>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> CopySource<'a> {
     /// Returns a source of the same kind as `entry`, whose whole `spec` is copied.
     pub(super) fn whole(
         field: &'static str,
@@ -126,12 +126,12 @@ pub(crate) struct Metadata {
     /// The user's labels, which are also set on the pods of a workload.
     pub(crate) labels: Fields,
     pub(crate) annotations: Fields,
-    pub(crate) finalizers: Option<Tree>,
+    pub(crate) finalizers: Option<ObjectTree>,
 }
 
 impl Metadata {
     /// Returns the map, or `None` if it is empty.
-    pub(crate) fn into_optional(self) -> Option<Tree> {
+    pub(crate) fn into_optional(self) -> Option<ObjectTree> {
         let mut metadata = Fields::default();
         metadata.put("labels", self.labels.into_optional());
         metadata.put("annotations", self.annotations.into_optional());

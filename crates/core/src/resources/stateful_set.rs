@@ -12,7 +12,7 @@ use crate::{
         children::{RollingUpdate, StatefulSet, VolumeClaimTemplate},
     },
     diagnostics::Code,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::{At, Fields},
 };
 
@@ -54,7 +54,7 @@ impl Shorthand for StatefulSet {
         );
         let service = match service_name {
             Some(name) => at.required("serviceName", name),
-            None => Some(Tree::Leaf(child.name.clone())),
+            None => Some(ObjectTree::Leaf(child.name.clone())),
         };
         spec.put("serviceName", service);
         if rolling_update
@@ -78,7 +78,7 @@ impl Shorthand for StatefulSet {
         }
         spec.put(
             "volumeClaimTemplates",
-            (!claims.is_empty()).then(|| Tree::list(claims)),
+            (!claims.is_empty()).then(|| ObjectTree::list(claims)),
         );
         let mut parts = Parts::serving(pod, serving);
         (parts.tag, parts.mounts) = (tag.as_ref(), mounts);
@@ -103,18 +103,18 @@ fn pace(at: &At<'_>, update: &RollingUpdate) -> Fields {
     rolling
 }
 
-fn name(at: &At<'_>, template: &VolumeClaimTemplate) -> Option<Tree> {
+fn name(at: &At<'_>, template: &VolumeClaimTemplate) -> Option<ObjectTree> {
     match &template.name {
         Some(name) => at.required("name", name),
-        None => Some(Tree::text(VOLUME)),
+        None => Some(ObjectTree::text(VOLUME)),
     }
 }
 
-fn claim(at: &At<'_>, template: &VolumeClaimTemplate) -> Tree {
+fn claim(at: &At<'_>, template: &VolumeClaimTemplate) -> ObjectTree {
     let mut metadata = Fields::default();
     metadata.put("name", name(at, template));
     let mut spec = persistent_volume_claim::request(at, "storageSize", &template.storage_size);
-    spec.put("accessModes", Tree::texts(&[SINGLE_WRITER]));
+    spec.put("accessModes", ObjectTree::texts(&[SINGLE_WRITER]));
     spec.put(
         "storageClassName",
         at.text_field("storageClass", template.storage_class.as_ref()),
@@ -125,7 +125,7 @@ fn claim(at: &At<'_>, template: &VolumeClaimTemplate) -> Tree {
     claim.into_tree()
 }
 
-fn mount(at: &At<'_>, template: &VolumeClaimTemplate) -> Option<Tree> {
+fn mount(at: &At<'_>, template: &VolumeClaimTemplate) -> Option<ObjectTree> {
     let mut mount = Fields::default();
     mount.put(
         "mountPath",

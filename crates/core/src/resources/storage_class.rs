@@ -3,7 +3,7 @@
 use super::{Child, Metadata, Shorthand};
 use crate::{
     api::children::StorageClass,
-    plan::{Coerce, Tree},
+    plan::{Coerce, ObjectTree},
     scope::Fields,
 };
 
@@ -50,7 +50,7 @@ impl Shorthand for StorageClass {
                 Coerce::Bool,
             ),
         );
-        let options = || -> Tree { at.field("mountOptions").text_list(mount_options) };
+        let options = || -> ObjectTree { at.field("mountOptions").text_list(mount_options) };
         root.put("mountOptions", (!mount_options.is_empty()).then(options));
         root
     }

@@ -4,7 +4,7 @@ use super::{Child, Metadata, Workload};
 use crate::{
     api::{children::RollingUpdate, names, scalar::Scalar},
     diagnostics::Code,
-    plan::{Coerce, GroupKind, Leaf, OwnerPart, Tree},
+    plan::{Coerce, GroupKind, Leaf, ObjectTree, OwnerPart},
     scope::{At, Fields, Problems, resolve_profile},
     template::Template,
 };
@@ -28,12 +28,12 @@ impl Workload<'_> {
     }
 
     /// Returns the label of its pods.
-    pub(super) fn pods(&self, at: &At<'_>) -> Option<Tree> {
+    pub(super) fn pods(&self, at: &At<'_>) -> Option<ObjectTree> {
         Some(workload_label(&self.kind, &self.leaf(at)?).into_tree())
     }
 
     /// Returns its port without reporting: the workload reports errors in it.
-    pub(super) fn port_tree(&self) -> Option<Tree> {
+    pub(super) fn port_tree(&self) -> Option<ObjectTree> {
         let (at, port) = self.port.as_ref()?;
         at.quietly(&Problems::default()).scalar(port, Coerce::Port)
     }
@@ -113,13 +113,13 @@ impl<'a> Search<'a> {
 /// Selectors are immutable and pods of two workloads must never be mixed up; ownership labels are not set on the pods.
 pub(super) fn workload_label(kind: &GroupKind, name: &Leaf) -> Fields {
     let mut label = Fields::default();
-    let value = Tree::Workload(Box::new((kind.clone(), name.clone())));
+    let value = ObjectTree::Workload(Box::new((kind.clone(), name.clone())));
     label.put(names::LABEL_WORKLOAD, value);
     label
 }
 
 /// Returns a selector of the pods that have these labels.
-pub(super) fn match_labels(labels: Tree) -> Tree {
+pub(super) fn match_labels(labels: ObjectTree) -> ObjectTree {
     let mut selector = Fields::default();
     selector.put("matchLabels", labels);
     selector.into_tree()
@@ -140,9 +140,12 @@ pub(super) fn put_pods(spec: &mut Fields, child: &Child<'_>, metadata: &Metadata
 /// Source: Kubernetes, "Recommended Labels".
 pub(super) fn recommended(mut labels: Fields) -> Fields {
     let all = [
-        (names::LABEL_APP_NAME, Tree::Owner(OwnerPart::Kind)),
-        (names::LABEL_APP_INSTANCE, Tree::Owner(OwnerPart::Name)),
-        (names::LABEL_APP_MANAGED_BY, Tree::text("orkestra")),
+        (names::LABEL_APP_NAME, ObjectTree::Owner(OwnerPart::Kind)),
+        (
+            names::LABEL_APP_INSTANCE,
+            ObjectTree::Owner(OwnerPart::Name),
+        ),
+        (names::LABEL_APP_MANAGED_BY, ObjectTree::text("orkestra")),
     ];
     for (key, value) in all {
         if !labels.has(key) {
@@ -153,7 +156,7 @@ pub(super) fn recommended(mut labels: Fields) -> Fields {
 }
 
 /// Returns a pod template; without labels it has no metadata.
-pub(super) fn template(labels: Fields, pod: Fields) -> Tree {
+pub(super) fn template(labels: Fields, pod: Fields) -> ObjectTree {
     let mut metadata = Fields::default();
     metadata.put("labels", labels.into_optional());
     let mut template = Fields::default();
@@ -168,7 +171,7 @@ pub(super) fn strategy(
     at: &At<'_>,
     declared: Option<&RollingUpdate>,
     pace: fn(&At<'_>, &RollingUpdate) -> Fields,
-) -> Option<Tree> {
+) -> Option<ObjectTree> {
     let declared = declared?;
     let at = at.field("rollingUpdate");
     let RollingUpdate {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Draft, Kind, at,
+    CustomKind, Draft, at,
     input::{Error, Input, objects, wrong},
     is_plain, sample, text,
 };
@@ -104,7 +104,7 @@ fn pick(objects: Vec<Value>, kind: Option<&str>) -> Result<Value, Error> {
 }
 
 /// Returns the kind and the version to use: the stored one if it is served, else the first served one.
-fn read(crd: &Value) -> Result<(Kind, &Value), Error> {
+fn read(crd: &Value) -> Result<(CustomKind, &Value), Error> {
     let name = text(crd, &["metadata", "name"]).unwrap_or("the definition");
     let object = format!("CustomResourceDefinition {name}");
     if crd["apiVersion"] != "apiextensions.k8s.io/v1" {
@@ -126,7 +126,7 @@ fn read(crd: &Value) -> Result<(Kind, &Value), Error> {
         .find(|version| version["storage"] == true)
         .or_else(|| served().next())
         .ok_or_else(|| wrong(&object, "spec.versions", "has no version that is served"))?;
-    let kind = Kind {
+    let kind = CustomKind {
         group: field(&["spec", "group"])?,
         version: version["name"].as_str().unwrap_or_default().to_owned(),
         kind: field(&["spec", "names", "kind"])?,

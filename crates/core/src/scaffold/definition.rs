@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Kind;
+use super::CustomKind;
 
 /// The version of a generated kind.
 pub(super) const VERSION: &str = "v1alpha1";
 
 /// Returns the CRD of a namespaced kind with that schema for its spec, and additional status fields.
-pub(super) fn definition(kind: &Kind, spec: &Value, status: &Map<String, Value>) -> Value {
-    let Kind {
+pub(super) fn definition(kind: &CustomKind, spec: &Value, status: &Map<String, Value>) -> Value {
+    let CustomKind {
         group,
         version,
         kind,

@@ -6,9 +6,9 @@ use super::is_plain;
 
 /// Fields of a spec with their values.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fields(Map<String, Value>);
+pub(super) struct SpecFields(Map<String, Value>);
 
-impl Fields {
+impl SpecFields {
     /// Adds a field and returns the template that reads it; `None` if the field has another value, or its path cannot be
     /// read with dots.
     pub(super) fn add(&mut self, path: &[&str], value: &Value) -> Option<String> {

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Draft, Kind,
+    CustomKind, Draft,
     definition::definition,
-    fields::Fields,
+    fields::SpecFields,
     input::{Error, Input, objects},
     is_plain, literal, text,
 };
@@ -47,7 +47,7 @@ pub fn from_helm(
         chart.left.push(format!("for these files: {way}"));
     }
     let name = name.unwrap_or(&chart.name).to_owned();
-    let kind = Kind::made_up(&name, kind, group);
+    let kind = CustomKind::made_up(&name, kind, group);
     let mut sample = json!({
         "apiVersion": format!("{}/{}", kind.group, kind.version),
         "kind": kind.kind,
@@ -79,7 +79,7 @@ struct Chart {
     values: Value,
     about: Value,
     name: String,
-    fields: Fields,
+    fields: SpecFields,
     left: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ impl Chart {
             values: document("values.yaml")?,
             about,
             name,
-            fields: Fields::default(),
+            fields: SpecFields::default(),
             left: Vec::new(),
         })
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Draft, Kind,
+    CustomKind, Draft,
     definition::definition,
     input::{Error, Input, objects, wrong},
     is_plain, literal, plural, sample, simple, text,
@@ -69,14 +69,14 @@ pub fn from_kro(inputs: &[Input], name: Option<&str>) -> Result<Draft, Error> {
     })
 }
 
-fn kind(graph: &Value, declared: &Value) -> Result<Kind, Error> {
+fn kind(graph: &Value, declared: &Value) -> Result<CustomKind, Error> {
     let name = text(graph, &["metadata", "name"]).unwrap_or_default();
     let object = format!("ResourceGraphDefinition {name}");
     let kind = text(declared, &["kind"]).filter(|kind| is_plain(kind));
     let kind = kind.ok_or_else(|| wrong(&object, "spec.schema.kind", "is missing"))?;
     let version = text(declared, &["apiVersion"]).unwrap_or("v1alpha1");
     let singular = kind.to_lowercase();
-    Ok(Kind {
+    Ok(CustomKind {
         group: text(declared, &["group"]).unwrap_or(GROUP).to_owned(),
         version: version.rsplit('/').next().unwrap_or(version).to_owned(),
         kind: kind.to_owned(),

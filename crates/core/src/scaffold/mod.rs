@@ -39,7 +39,7 @@ pub struct Draft {
     /// Name of the Katalog and of its entry.
     pub name: String,
     /// The kind that it operates.
-    pub kind: Kind,
+    pub kind: CustomKind,
     /// The `CustomResourceDefinition`.
     pub crd: Value,
     /// The entry's `operatorBox`.
@@ -54,7 +54,7 @@ pub struct Draft {
 
 /// A kind of custom resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kind {
+pub struct CustomKind {
     /// API group.
     pub group: String,
     /// The version in the Katalog.
@@ -67,7 +67,7 @@ pub struct Kind {
     pub singular: String,
 }
 
-impl Kind {
+impl CustomKind {
     /// Generates a kind; the default is the name in CamelCase.
     fn made_up(name: &str, kind: Option<&str>, group: &str) -> Self {
         let kind = kind.map_or_else(|| camel_case(name), str::to_owned);
@@ -85,7 +85,7 @@ impl Kind {
 impl Draft {
     /// Returns the Katalog as an object.
     pub fn katalog(&self) -> Value {
-        let Kind {
+        let CustomKind {
             group,
             version,
             kind,

@@ -1,17 +1,17 @@
 //! Maps under construction.
 
 use crate::{
-    plan::Tree,
+    plan::ObjectTree,
     value::{Key, Map, Node},
 };
 
 /// A map under construction.
 #[derive(Clone, Default)]
-pub(crate) struct Fields(Vec<(Key, Tree)>);
+pub(crate) struct Fields(Vec<(Key, ObjectTree)>);
 
 impl Fields {
     /// Sets `key`, unless the value is `None`.
-    pub(crate) fn put(&mut self, key: &str, value: impl Into<Option<Tree>>) {
+    pub(crate) fn put(&mut self, key: &str, value: impl Into<Option<ObjectTree>>) {
         if let Some(value) = value.into() {
             self.0.push((Key::from(key), value));
         }
@@ -19,7 +19,7 @@ impl Fields {
 
     /// Sets `key` to fixed text.
     pub(crate) fn put_text(&mut self, key: &str, text: &str) {
-        self.put(key, Tree::Fixed(Node::from(text)));
+        self.put(key, ObjectTree::Fixed(Node::from(text)));
     }
 
     /// Adds the keys of `others`.
@@ -38,7 +38,7 @@ impl Fields {
     }
 
     /// Returns the value of `key`.
-    pub(crate) fn get(&self, key: &Key) -> Option<&Tree> {
+    pub(crate) fn get(&self, key: &Key) -> Option<&ObjectTree> {
         let found = self.0.iter().find(|(known, _)| known == key);
         found.map(|(_, tree)| tree)
     }
@@ -56,32 +56,32 @@ impl Fields {
     }
 
     /// Returns the map with sorted keys; fixed if all values are.
-    pub(crate) fn into_tree(mut self) -> Tree {
+    pub(crate) fn into_tree(mut self) -> ObjectTree {
         self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
         if self
             .0
             .iter()
-            .all(|(_, value)| matches!(value, Tree::Fixed(_)))
+            .all(|(_, value)| matches!(value, ObjectTree::Fixed(_)))
         {
             let fixed = self
                 .0
                 .into_iter()
                 .filter_map(|(key, value)| Some((key, value.into_fixed()?)));
-            return Tree::Fixed(Node::Map(fixed.collect::<Map>()));
+            return ObjectTree::Fixed(Node::Map(fixed.collect::<Map>()));
         }
-        Tree::Map(self.0.into())
+        ObjectTree::Map(self.0.into())
     }
 
     /// Returns the map, or `None` if it is empty.
-    pub(crate) fn into_optional(self) -> Option<Tree> {
+    pub(crate) fn into_optional(self) -> Option<ObjectTree> {
         (!self.is_empty()).then(|| self.into_tree())
     }
 
     /// Returns the map as a part, which is left out if the value that was set first is.
-    pub(crate) fn into_part(self) -> Tree {
-        if matches!(self.0.first(), Some((_, Tree::Fixed(_)))) {
+    pub(crate) fn into_part(self) -> ObjectTree {
+        if matches!(self.0.first(), Some((_, ObjectTree::Fixed(_)))) {
             return self.into_tree();
         }
-        Tree::Part(self.0.into())
+        ObjectTree::Part(self.0.into())
     }
 }

@@ -28,7 +28,7 @@ use crate::{
 pub(crate) use fields::Fields;
 pub use library::{Library, Reference, ReferenceKind, beside, is_of_registry};
 pub(crate) use problems::Problems;
-pub(crate) use profiles::{Resolved, resolve_profile};
+pub(crate) use profiles::{ResolvedBlock, resolve_profile};
 pub use profiles::{built_in_profiles, profiles_markdown};
 pub(crate) use symbols::Symbols;
 

@@ -6,7 +6,7 @@ use super::{At, Fields};
 use crate::{
     api::scalar::{Scalar, Text},
     diagnostics::{Code, Severity, did_you_mean},
-    plan::{Coerce, Leaf, Tree},
+    plan::{Coerce, Leaf, ObjectTree},
     template::{Template, kro_expression},
     value::Node,
 };
@@ -57,17 +57,17 @@ impl At<'_> {
     }
 
     /// Returns the value of the text here; `None` if it is left out, or after an error, which is reported.
-    pub(crate) fn value(&self, text: &str, coerce: Coerce) -> Option<Tree> {
+    pub(crate) fn value(&self, text: &str, coerce: Coerce) -> Option<ObjectTree> {
         let leaf = self.leaf(text, coerce)?;
         match leaf.template.literal() {
             Some(literal) => self.fixed(Node::from(literal), coerce),
-            None => Some(Tree::Leaf(leaf)),
+            None => Some(ObjectTree::Leaf(leaf)),
         }
     }
 
     /// Compiles a list of texts, each of which may be a template.
-    pub(crate) fn text_list(&self, list: &[Text]) -> Tree {
-        Tree::list(
+    pub(crate) fn text_list(&self, list: &[Text]) -> ObjectTree {
+        ObjectTree::list(
             list.iter()
                 .enumerate()
                 .filter_map(|(index, text)| self.index(index).value(text, Coerce::Text))
@@ -76,16 +76,16 @@ impl At<'_> {
     }
 
     /// Returns the value of the scalar here; `None` if it is left out, or after an error, which is reported.
-    pub(crate) fn scalar(&self, scalar: &Scalar, coerce: Coerce) -> Option<Tree> {
+    pub(crate) fn scalar(&self, scalar: &Scalar, coerce: Coerce) -> Option<ObjectTree> {
         match scalar.as_str() {
             Some(text) => self.value(text, coerce),
             None => self.fixed(scalar.node().clone(), coerce),
         }
     }
 
-    fn fixed(&self, node: Node, coerce: Coerce) -> Option<Tree> {
+    fn fixed(&self, node: Node, coerce: Coerce) -> Option<ObjectTree> {
         match coerce.apply(node) {
-            Ok(node) => node.map(Tree::Fixed),
+            Ok(node) => node.map(ObjectTree::Fixed),
             Err(mismatch) => {
                 self.error(Code::WrongValue, mismatch.to_string());
                 None
@@ -94,17 +94,17 @@ impl At<'_> {
     }
 
     /// Returns the text field `name`, if it is declared.
-    pub(crate) fn text_field(&self, name: &str, text: Option<&Text>) -> Option<Tree> {
+    pub(crate) fn text_field(&self, name: &str, text: Option<&Text>) -> Option<ObjectTree> {
         self.field(name).value(text?, Coerce::OptionalText)
     }
 
     /// Returns the text field `name`, which must not be empty.
-    pub(crate) fn required(&self, name: &str, text: &Text) -> Option<Tree> {
+    pub(crate) fn required(&self, name: &str, text: &Text) -> Option<ObjectTree> {
         self.field(name).required_here(text)
     }
 
     /// Returns the text here, which must not be empty.
-    pub(crate) fn required_here(&self, text: &Text) -> Option<Tree> {
+    pub(crate) fn required_here(&self, text: &Text) -> Option<ObjectTree> {
         if text.trim().is_empty() {
             self.error(Code::Empty, "this is empty");
         }
@@ -117,7 +117,7 @@ impl At<'_> {
         name: &str,
         scalar: Option<&Scalar>,
         coerce: Coerce,
-    ) -> Option<Tree> {
+    ) -> Option<ObjectTree> {
         self.field(name).scalar(scalar?, coerce)
     }
 
@@ -127,15 +127,15 @@ impl At<'_> {
         name: &str,
         text: Option<&Text>,
         words: &'static [&'static str],
-    ) -> Option<Tree> {
+    ) -> Option<ObjectTree> {
         self.field(name).word(text?, words)
     }
 
     /// Returns the text here, one of `words` ignoring case, or a template for it.
-    pub(crate) fn word(&self, text: &Text, words: &'static [&'static str]) -> Option<Tree> {
+    pub(crate) fn word(&self, text: &Text, words: &'static [&'static str]) -> Option<ObjectTree> {
         let leaf = self.leaf(text, Coerce::Word(words))?;
         let Some(literal) = leaf.template.literal() else {
-            return Some(Tree::Leaf(leaf));
+            return Some(ObjectTree::Leaf(leaf));
         };
         let literal = literal.trim();
         let word = words.iter().find(|word| word.eq_ignore_ascii_case(literal));
@@ -146,14 +146,14 @@ impl At<'_> {
                 None => self.error(Code::UnknownWord, message),
             }
         }
-        word.map(|word| Tree::Fixed(Node::from(*word)))
+        word.map(|word| ObjectTree::Fixed(Node::from(*word)))
     }
 
     /// Returns the tree of a manifest: every text in it may be a template, which keeps the expression's own type.
-    pub(crate) fn manifest(&self, node: &Node) -> Option<Tree> {
+    pub(crate) fn manifest(&self, node: &Node) -> Option<ObjectTree> {
         match node {
             Node::Str(text) => self.value(text, Coerce::Native),
-            Node::List(items) => Some(Tree::list(
+            Node::List(items) => Some(ObjectTree::list(
                 items
                     .iter()
                     .enumerate()
@@ -168,7 +168,7 @@ impl At<'_> {
                 }
                 Some(fields.into_tree())
             }
-            _ => Some(Tree::Fixed(node.clone())),
+            _ => Some(ObjectTree::Fixed(node.clone())),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Limits on the cost of one evaluation.
 
-use super::error::{EvalErrorKind, Failure};
+use super::error::{EvalErrorKind, EvalFailure};
 
 /// The longest text that one evaluation or one note may produce: 1 MiB, which is more than the API server accepts for an
 /// object.
@@ -15,7 +15,7 @@ const ITEM_BYTES: usize = 48;
 /// The default, 1,000,000 steps, 4 MiB and 200 levels, ends the worst template in less than 100 ms and 64 MiB. Several
 /// evaluations may share one budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct EvalBudget {
     /// Steps: one per expression, statement and iteration, one per 16 bytes of text passed to a note, and one per item that
     /// a note iterates over.
     pub steps: u64,
@@ -25,9 +25,9 @@ pub struct Budget {
     pub depth: u32,
 }
 
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget {
+impl Default for EvalBudget {
+    fn default() -> EvalBudget {
+        EvalBudget {
             steps: 1_000_000,
             bytes: 4 << 20,
             depth: 200,
@@ -35,9 +35,9 @@ impl Default for Budget {
     }
 }
 
-impl Budget {
+impl EvalBudget {
     /// Charges steps.
-    pub fn step(&mut self, steps: u64) -> Result<(), Failure> {
+    pub fn step(&mut self, steps: u64) -> Result<(), EvalFailure> {
         let left = self.steps.checked_sub(steps);
         self.steps = left.unwrap_or(0);
         left.map(|_| ())
@@ -45,7 +45,7 @@ impl Budget {
     }
 
     /// Charges the bytes of something that is about to be built.
-    pub fn take(&mut self, bytes: usize) -> Result<(), Failure> {
+    pub fn take(&mut self, bytes: usize) -> Result<(), EvalFailure> {
         let left = self.bytes.checked_sub(bytes as u64);
         self.bytes = left.unwrap_or(0);
         left.map(|_| ())
@@ -53,7 +53,7 @@ impl Budget {
     }
 
     /// Charges the bytes of one text that is about to be built. Fails above 1 MiB.
-    pub(super) fn text(&mut self, bytes: usize) -> Result<(), Failure> {
+    pub(super) fn text(&mut self, bytes: usize) -> Result<(), EvalFailure> {
         if bytes as u64 > MOST_OUTPUT {
             return Err(exceeded("makes a text of more than 1 MiB"));
         }
@@ -61,7 +61,7 @@ impl Budget {
     }
 
     /// Charges the bytes that are about to be appended to a text. Fails if the text would exceed 1 MiB.
-    pub(super) fn longer(&mut self, length: usize, by: usize) -> Result<(), Failure> {
+    pub(super) fn longer(&mut self, length: usize, by: usize) -> Result<(), EvalFailure> {
         if (length + by) as u64 > MOST_OUTPUT {
             return Err(exceeded("makes a text of more than 1 MiB"));
         }
@@ -69,13 +69,13 @@ impl Budget {
     }
 
     /// Charges the steps and bytes of a list's items, without their contents.
-    pub fn items(&mut self, count: usize) -> Result<(), Failure> {
+    pub fn items(&mut self, count: usize) -> Result<(), EvalFailure> {
         self.step(count as u64)?;
         self.take(count.saturating_mul(ITEM_BYTES))
     }
 
-    /// Enters a nesting level; [`Budget::leave`] leaves it.
-    pub fn enter(&mut self) -> Result<(), Failure> {
+    /// Enters a nesting level; [`EvalBudget::leave`] leaves it.
+    pub fn enter(&mut self) -> Result<(), EvalFailure> {
         let left = self.depth.checked_sub(1);
         self.depth = left.unwrap_or(0);
         left.map(|_| ())
@@ -88,6 +88,6 @@ impl Budget {
     }
 }
 
-fn exceeded(what: &str) -> Failure {
-    Failure::new(EvalErrorKind::Budget, format!("the template {what}"))
+fn exceeded(what: &str) -> EvalFailure {
+    EvalFailure::new(EvalErrorKind::Budget, format!("the template {what}"))
 }

@@ -61,28 +61,28 @@ pub enum EvalErrorKind {
 
 /// An error without a position.
 #[derive(Debug)]
-pub struct Failure {
+pub struct EvalFailure {
     kind: EvalErrorKind,
     message: String,
 }
 
-impl Failure {
+impl EvalFailure {
     /// Creates an error of a kind.
-    pub fn new(kind: EvalErrorKind, message: impl Into<String>) -> Failure {
-        Failure {
+    pub fn new(kind: EvalErrorKind, message: impl Into<String>) -> EvalFailure {
+        EvalFailure {
             kind,
             message: message.into(),
         }
     }
 
     /// Creates an error for a value of the wrong type.
-    pub fn wrong_type(message: impl Into<String>) -> Failure {
-        Failure::new(EvalErrorKind::Type, message)
+    pub fn wrong_type(message: impl Into<String>) -> EvalFailure {
+        EvalFailure::new(EvalErrorKind::Type, message)
     }
 
     /// Creates an error for a value of the right type that is not valid.
-    pub fn refused(message: impl Into<String>) -> Failure {
-        Failure::new(EvalErrorKind::Function, message)
+    pub fn refused(message: impl Into<String>) -> EvalFailure {
+        EvalFailure::new(EvalErrorKind::Function, message)
     }
 
     /// Returns the kind of failure.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Template;
 use super::ast::{Dialect, Katalog};
-use super::notes::Note;
+use super::notes::BuiltInNote;
 use crate::value::{Node, hash};
 
 /// A set of notes of a user, compiled together. A clone is a reference.
@@ -42,7 +42,7 @@ pub(super) struct Function {
 pub(super) type Calls = BTreeMap<Box<str>, (Arc<Function>, usize)>;
 
 impl Dialect for Katalog {
-    type Function = &'static Note;
+    type Function = &'static BuiltInNote;
     type Named = Arc<Function>;
     type Stmt = Infallible;
 }

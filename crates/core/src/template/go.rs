@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Templates of Katalogs do not have these features: `define`, `template`, `block` and methods exist only in this dialect,
-//! and a machine has its own functions. The dialects share the lexer, the parser, the tree, the walker and the [`Budget`].
+//! and a machine has its own functions. The dialects share the lexer, the parser, the tree, the walker and the [`EvalBudget`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use std::sync::Arc;
 use super::ast::go::{Definition, Go};
 use super::eval::{Eval, GoHost};
 use super::parse::{self, GoContext};
-use super::{Budget, EvalError, TemplateError};
+use super::{EvalBudget, EvalError, TemplateError};
 use crate::value::Node;
 
-pub use super::error::Failure;
+pub use super::error::EvalFailure;
 pub use super::eval::{LoopItems, Machine};
 
 /// A source and its named templates. A clone is a reference.
@@ -133,8 +133,8 @@ pub fn satisfies(constraint: &str, version: &semver::Version) -> Option<bool> {
 pub fn format_time(
     time: jiff::Timestamp,
     layout: &str,
-    budget: &mut Budget,
-) -> Result<String, Failure> {
+    budget: &mut EvalBudget,
+) -> Result<String, EvalFailure> {
     let mut out = String::new();
     let (utc, time) = (
         jiff::tz::Offset::UTC,
@@ -149,13 +149,17 @@ pub fn format_time(
 pub fn sprintf(
     format: &str,
     args: &[(&Node, bool)],
-    budget: &mut Budget,
-) -> Result<String, Failure> {
+    budget: &mut EvalBudget,
+) -> Result<String, EvalFailure> {
     super::notes::format::go_text(Some(format), args, false, budget)
 }
 
 /// Returns the text of Go's `fmt.Sprint`, or of `fmt.Sprintln` if `line` is true.
-pub fn sprint(args: &[(&Node, bool)], line: bool, budget: &mut Budget) -> Result<String, Failure> {
+pub fn sprint(
+    args: &[(&Node, bool)],
+    line: bool,
+    budget: &mut EvalBudget,
+) -> Result<String, EvalFailure> {
     super::notes::format::go_text(None, args, line, budget)
 }
 

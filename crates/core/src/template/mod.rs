@@ -9,7 +9,7 @@
 //!
 //! The language is Go's text/template without `define`, `template` and `block`. A Katalog declares [`Functions`]
 //! of its own in `notes`, beside the built-in ones. The differences from Go serve operators: a missing value is empty and never
-//! an error, numbers print exactly, and one [`Budget`] bounds the time and memory of an evaluation.
+//! an error, numbers print exactly, and one [`EvalBudget`] bounds the time and memory of an evaluation.
 
 mod ast;
 mod budget;
@@ -37,7 +37,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub use budget::Budget;
+pub use budget::EvalBudget;
 pub use data::Data;
 pub use declared::{FunctionPart, FunctionProblem, FunctionSource};
 pub use entropy::Entropy;

@@ -1,11 +1,15 @@
 //! Values as text, in Go's form: `[a b]`, `map[k:v]`, and numbers exact.
 
-use super::budget::Budget;
-use super::error::Failure;
+use super::budget::EvalBudget;
+use super::error::EvalFailure;
 use crate::value::Node;
 
 /// Prints a value: null as nothing, everything else as [`verb_v`].
-pub(super) fn print(out: &mut String, node: &Node, budget: &mut Budget) -> Result<(), Failure> {
+pub(super) fn print(
+    out: &mut String,
+    node: &Node,
+    budget: &mut EvalBudget,
+) -> Result<(), EvalFailure> {
     match node {
         Node::Null => Ok(()),
         node => verb_v(out, node, budget),
@@ -17,7 +21,11 @@ pub(super) fn print(out: &mut String, node: &Node, budget: &mut Budget) -> Resul
 /// A null is printed as `<nil>`, also within lists and maps.
 ///
 /// Source: Go's package fmt, "Printing".
-pub(super) fn verb_v(out: &mut String, node: &Node, budget: &mut Budget) -> Result<(), Failure> {
+pub(super) fn verb_v(
+    out: &mut String,
+    node: &Node,
+    budget: &mut EvalBudget,
+) -> Result<(), EvalFailure> {
     match node {
         Node::Null => append(out, "<nil>", budget),
         Node::Bool(true) => append(out, "true", budget),
@@ -52,7 +60,11 @@ pub(super) fn verb_v(out: &mut String, node: &Node, budget: &mut Budget) -> Resu
 }
 
 /// Charges for a text and appends it. The result may have at most 1 MiB.
-pub(super) fn append(out: &mut String, text: &str, budget: &mut Budget) -> Result<(), Failure> {
+pub(super) fn append(
+    out: &mut String,
+    text: &str,
+    budget: &mut EvalBudget,
+) -> Result<(), EvalFailure> {
     budget.longer(out.len(), text.len())?;
     out.push_str(text);
     Ok(())
@@ -65,7 +77,7 @@ mod tests {
 
     fn printed(value: &serde_json::Value) -> String {
         let mut out = String::new();
-        print(&mut out, &Node::from(value), &mut Budget::default()).unwrap();
+        print(&mut out, &Node::from(value), &mut EvalBudget::default()).unwrap();
         out
     }
 

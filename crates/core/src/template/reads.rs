@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::ast::{Block, CallExpr, Expr, Kind, LoopVars, Stmt, Store};
+use super::ast::{Block, CallExpr, Expr, ExprKind, LoopVars, Stmt, Store};
 use crate::value::{Key, Node, Path};
 
 /// Returns the paths, sorted and without duplicates.
@@ -109,23 +109,23 @@ impl ReadWalk {
 
     fn origin(&mut self, expr: &Expr, dot: &Origin) -> Origin {
         match &expr.kind {
-            Kind::Literal(_) => Origin::Read,
-            Kind::Dot => dot.clone(),
-            Kind::Root => Origin::Known(Path::root()),
-            Kind::Var(slot) => self
+            ExprKind::Literal(_) => Origin::Read,
+            ExprKind::Dot => dot.clone(),
+            ExprKind::Root => Origin::Known(Path::root()),
+            ExprKind::Var(slot) => self
                 .vars
                 .get(usize::from(*slot))
                 .cloned()
                 .unwrap_or(Origin::Known(Path::root())),
-            Kind::Field(keys) => dot.clone().fields(keys),
-            Kind::Within(within) => self.origin(&within.0, dot).fields(&within.1),
-            Kind::Call(call) => self.call(call, dot),
-            Kind::Function(function) => {
+            ExprKind::Field(keys) => dot.clone().fields(keys),
+            ExprKind::Within(within) => self.origin(&within.0, dot).fields(&within.1),
+            ExprKind::Call(call) => self.call(call, dot),
+            ExprKind::Function(function) => {
                 let read = function.template.reads().iter().cloned();
                 self.read.extend(read);
                 Origin::Read
             }
-            Kind::Pipe(stages) => {
+            ExprKind::Pipe(stages) => {
                 for stage in stages {
                     self.whole(stage, dot);
                 }

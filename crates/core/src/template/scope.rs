@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Data;
-use super::budget::Budget;
-use super::error::Failure;
+use super::budget::EvalBudget;
+use super::error::EvalFailure;
 use crate::value::{Key, Node};
 
 /// A value that stays borrowed from the data as long as possible.
@@ -44,8 +44,8 @@ impl<'d> Value<'d> {
         self,
         key: &str,
         data: &Data<'d>,
-        budget: &mut Budget,
-    ) -> Result<Self, Failure> {
+        budget: &mut EvalBudget,
+    ) -> Result<Self, EvalFailure> {
         if let Value::Root = self {
             return Ok(data.get(key).map_or(Value::null(), Value::Data));
         }
@@ -57,8 +57,8 @@ impl<'d> Value<'d> {
         self,
         keys: &[Key],
         data: &Data<'d>,
-        budget: &mut Budget,
-    ) -> Result<Self, Failure> {
+        budget: &mut EvalBudget,
+    ) -> Result<Self, EvalFailure> {
         let (start, keys) = match (self, keys) {
             (Value::Root, [first, rest @ ..]) => {
                 (data.get(first).map_or(Value::null(), Value::Data), rest)
@@ -78,9 +78,9 @@ impl<'d> Value<'d> {
     pub(super) fn part(
         self,
         find: impl for<'n> FnOnce(&'n Node) -> Option<&'n Node>,
-        budget: &mut Budget,
-    ) -> Result<Self, Failure> {
-        let copy = |found: Option<&Node>, budget: &mut Budget| match found {
+        budget: &mut EvalBudget,
+    ) -> Result<Self, EvalFailure> {
+        let copy = |found: Option<&Node>, budget: &mut EvalBudget| match found {
             Some(node) => copied(node, budget).map(Value::Own),
             None => Ok(Value::null()),
         };
@@ -102,7 +102,7 @@ impl<'d> Value<'d> {
 }
 
 /// Charges for a copy of a node and returns it.
-pub(super) fn copied(node: &Node, budget: &mut Budget) -> Result<Node, Failure> {
+pub(super) fn copied(node: &Node, budget: &mut EvalBudget) -> Result<Node, EvalFailure> {
     budget.take(size_of::<Node>() + node.heap_bytes())?;
     Ok(node.clone())
 }

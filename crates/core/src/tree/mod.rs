@@ -10,7 +10,7 @@ pub use path::{FieldPath, Segment};
 
 /// A range in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Span {
+pub struct FileSpan {
     /// Line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
@@ -25,7 +25,7 @@ pub struct Span {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
     /// The value's position; `None` if it came from JSON.
-    pub span: Option<Span>,
+    pub span: Option<FileSpan>,
     /// The value.
     pub value: TreeValue,
     /// The parts of a text that the file contains literally, in order.
@@ -38,7 +38,7 @@ pub struct Verbatim {
     /// The start, in bytes of the text.
     pub start: u32,
     /// The position in the file.
-    pub span: Span,
+    pub span: FileSpan,
 }
 
 /// A value.
@@ -59,19 +59,19 @@ pub enum TreeValue {
     /// A list of values.
     List(Vec<Tree>),
     /// Values by key, in the order of the file.
-    Map(Vec<(Key, Tree)>),
+    Map(Vec<(TreeKey, Tree)>),
 }
 
 /// A key with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct TreeKey {
     /// The key.
     pub name: String,
     /// The key's position; `None` if it came from JSON.
-    pub span: Option<Span>,
+    pub span: Option<FileSpan>,
 }
 
-impl Key {
+impl TreeKey {
     /// A key without a position.
     pub(crate) fn new(name: &str) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Tree {
     }
 
     /// A map without a position.
-    pub(crate) fn map(entries: Vec<(Key, Tree)>) -> Self {
+    pub(crate) fn map(entries: Vec<(TreeKey, Tree)>) -> Self {
         Tree::new(TreeValue::Map(entries))
     }
 
@@ -106,7 +106,7 @@ impl Tree {
             Value::Array(items) => TreeValue::List(items.iter().map(Tree::from_json).collect()),
             Value::Object(map) => TreeValue::Map(
                 map.iter()
-                    .map(|(name, value)| (Key::new(name), Tree::from_json(value)))
+                    .map(|(name, value)| (TreeKey::new(name), Tree::from_json(value)))
                     .collect(),
             ),
         })
@@ -145,7 +145,7 @@ impl Tree {
     }
 
     /// Returns the entries, if this is a map.
-    pub fn as_map(&self) -> Option<&[(Key, Tree)]> {
+    pub fn as_map(&self) -> Option<&[(TreeKey, Tree)]> {
         match &self.value {
             TreeValue::Map(entries) => Some(entries),
             _ => None,
@@ -173,7 +173,7 @@ impl Tree {
     /// Returns the position of the field at `path`, or of its nearest existing ancestor.
     ///
     /// The position of a map or a list is that of its key.
-    pub fn locate(&self, path: &FieldPath) -> Option<Span> {
+    pub fn locate(&self, path: &FieldPath) -> Option<FileSpan> {
         let mut tree = self;
         let mut span = self.span;
         for segment in path.segments() {
@@ -191,7 +191,7 @@ impl Tree {
     }
 
     /// Returns the position of the key of the field at `path`, or else of the field.
-    pub fn locate_key(&self, path: &FieldPath) -> Option<Span> {
+    pub fn locate_key(&self, path: &FieldPath) -> Option<FileSpan> {
         let (last, parents) = path.segments().split_last()?;
         let parent = parents
             .iter()
@@ -203,7 +203,7 @@ impl Tree {
     /// Returns the position of byte `offset` of the text at `path`.
     ///
     /// Exact if the file contains that part of the text literally; else the start of the text.
-    pub fn locate_in_text(&self, path: &FieldPath, offset: usize) -> Option<Span> {
+    pub fn locate_in_text(&self, path: &FieldPath, offset: usize) -> Option<FileSpan> {
         let start = self.locate(path)?;
         let exact = self.at(path).and_then(|tree| tree.span_in_text(offset));
         Some(exact.unwrap_or(start))
@@ -215,7 +215,7 @@ impl Tree {
             .try_fold(self, |tree, segment| Some(tree.step(segment)?.1))
     }
 
-    fn span_in_text(&self, offset: usize) -> Option<Span> {
+    fn span_in_text(&self, offset: usize) -> Option<FileSpan> {
         let text = self.as_str()?;
         let at = u32::try_from(offset).ok()?;
         let later = self.verbatim.partition_point(|part| part.start <= at);
@@ -224,7 +224,7 @@ impl Tree {
             return None;
         }
         let before = text.get(usize::try_from(start).ok()?..offset)?;
-        Some(Span {
+        Some(FileSpan {
             column: span.column + u32::try_from(before.chars().count()).ok()?,
             offset: span.offset + (at - start),
             len: 0,
@@ -232,7 +232,7 @@ impl Tree {
         })
     }
 
-    fn step(&self, segment: &Segment) -> Option<(Option<Span>, &Tree)> {
+    fn step(&self, segment: &Segment) -> Option<(Option<FileSpan>, &Tree)> {
         match (segment, &self.value) {
             (Segment::Field(name), _) => {
                 let (key, value) = self.entry(name)?;
@@ -246,7 +246,7 @@ impl Tree {
         }
     }
 
-    fn entry(&self, name: &str) -> Option<&(Key, Tree)> {
+    fn entry(&self, name: &str) -> Option<&(TreeKey, Tree)> {
         self.as_map()?.iter().find(|(key, _)| key.name == name)
     }
 }

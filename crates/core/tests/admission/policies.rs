@@ -2,7 +2,7 @@
 
 use orkestra_core::{
     admission::{
-        Admitted, Answers, Operation, Permission, PolicyOptions, Verdict, mutate,
+        AdmissionVerdict, Admitted, Answers, Operation, Permission, PolicyOptions, mutate,
         mutating_policies, policies, protection, rights,
     },
     plan::{OperatorPlan, Plan},
@@ -102,7 +102,7 @@ fn policies_refuse_the_same(
     operator: &OperatorPlan,
     katalog: &Value,
     request: &Request<'_>,
-    verdict: &Verdict,
+    verdict: &AdmissionVerdict,
 ) -> usize {
     let Request { object, old, .. } = request;
     let mut denied = 0;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use orkestra_core::{
-    admission::{Admitted, Answers, Operation, Verdict, mutate},
+    admission::{AdmissionVerdict, Admitted, Answers, Operation, mutate},
     plan::{GroupKind, OperatorPlan},
     reconcile::{
         reason::Reason,
@@ -58,7 +58,7 @@ fn pass(plan: &OperatorPlan, object: &Value) -> (Vec<String>, Vec<String>) {
     }
 }
 
-fn reported(verdict: &Verdict) -> (Vec<String>, Vec<String>) {
+fn reported(verdict: &AdmissionVerdict) -> (Vec<String>, Vec<String>) {
     (denials(verdict), verdict.warnings.clone())
 }
 

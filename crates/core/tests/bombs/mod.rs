@@ -13,7 +13,7 @@ use orkestra_core::{
     document::read_stream,
     plan::{self, KatalogRef},
     scope::Library,
-    template::{Budget, Data, FunctionSource, Functions, Template},
+    template::{Data, EvalBudget, FunctionSource, Functions, Template},
     value::Node,
 };
 use serde_json::json;
@@ -216,7 +216,7 @@ fn evaluated(source: &str) -> End {
     );
     let data = Data::new().with("deep", &deep);
     let data = data.with("big", &big).with("list", &list);
-    let text = template.render_text(&data, &mut Budget::default());
+    let text = template.render_text(&data, &mut EvalBudget::default());
     text.map(|_| ()).map_err(|error| error.to_string())
 }
 
@@ -234,7 +234,7 @@ fn reported(input: &str) -> End {
     let mut said = String::new();
     for action in actions.lines() {
         let template = Template::parse(action).unwrap();
-        said += &match template.render_text(&data, &mut Budget::default()) {
+        said += &match template.render_text(&data, &mut EvalBudget::default()) {
             Ok(text) => text,
             Err(error) => error.to_string(),
         };
@@ -265,7 +265,7 @@ fn with_notes(_: &str) -> End {
         return Err(problem.error.to_string());
     }
     let template = Template::parse_with("{{ n0 }}", &functions).map_err(|e| e[0].to_string())?;
-    let text = template.render_text(&Data::new(), &mut Budget::default());
+    let text = template.render_text(&Data::new(), &mut EvalBudget::default());
     text.map(|_| ()).map_err(|error| error.to_string())
 }
 

@@ -17,7 +17,7 @@ use orkestra_core::{
         step::Cycle,
     },
     scope::Library,
-    template::{Budget, Data, Template},
+    template::{Data, EvalBudget, Template},
     value::{Node, Path, Projection, project},
 };
 use serde_json::{Value, json};
@@ -65,10 +65,10 @@ pub(crate) fn template(input: &[u8]) {
 /// The value and the text of a template; the place of the error where there is none, which must lie in the source.
 fn evaluate(template: &Template, root: &Node) -> Result<(Node, String), usize> {
     let data = Data::of(root);
-    let budget = || Budget {
+    let budget = || EvalBudget {
         steps: 50_000,
         bytes: 1 << 20,
-        ..Budget::default()
+        ..EvalBudget::default()
     };
     let value = template.eval(&data, &mut budget());
     let text = template.render_text(&data, &mut budget());

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use orkestra_core::{
     definitions::Schemas,
     plan::{AutoscalePlan, CapacityPlan},
-    reconcile::autoscale::{AutoscaleMetrics, Scaling, evaluate},
+    reconcile::autoscale::{AutoscaleMetrics, AutoscalerState, evaluate},
     value::Key,
 };
 
@@ -135,7 +135,7 @@ fn a_condition_on_an_operator_that_does_not_run_never_holds() {
 #[test]
 fn it_goes_up_at_once_and_back_when_nothing_held_for_the_cooldown() {
     let plan = plan(SEED);
-    let mut scaling = Scaling::default();
+    let mut scaling = AutoscalerState::default();
     let mut steps = Vec::new();
     for (second, holds) in [
         (0, false),
@@ -171,7 +171,7 @@ fn without_a_cooldown_it_goes_back_at_once() {
     let plan = plan(
         "        autoscale: { cooldown: 0s, conditions: { when: [{ field: metrics.queueDepth, greaterThan: 3 }] }, do: { resync: 5s } }\n",
     );
-    let up = Scaling::default().after(&plan, true, at(0));
+    let up = AutoscalerState::default().after(&plan, true, at(0));
     assert!(up.is_active());
     assert!(!up.after(&plan, false, at(1)).is_active());
 }
@@ -179,11 +179,11 @@ fn without_a_cooldown_it_goes_back_at_once() {
 #[test]
 fn the_next_look_is_at_the_interval_or_when_something_is_due() {
     let plan = plan(SEED);
-    let quiet = Scaling::default();
+    let quiet = AutoscalerState::default();
     assert_eq!(quiet.next_look(&plan, None, at(0)), at(30));
     assert_eq!(quiet.next_look(&plan, Some(at(7)), at(0)), at(7));
     assert_eq!(quiet.next_look(&plan, Some(at(0)), at(0)), at(30));
-    let cooling = Scaling::Active.after(&plan, false, at(0));
+    let cooling = AutoscalerState::Active.after(&plan, false, at(0));
     assert_eq!(cooling.next_look(&plan, None, at(60)), at(90));
     assert_eq!(cooling.next_look(&plan, None, at(100)), at(120));
 }
@@ -242,7 +242,7 @@ fn a_batch_runs_at_night_and_is_looked_at_when_it_turns() {
     let hour = 3600;
     let before = evaluate(&plan, &busy(0, 0), &none, at(hour - 20));
     assert!(!before.holds);
-    let next = Scaling::default().next_look(&plan, before.changes_at, at(hour - 20));
+    let next = AutoscalerState::default().next_look(&plan, before.changes_at, at(hour - 20));
     assert_eq!(next, at(hour), "23:00, though a whole interval is not over");
     assert!(holds(&plan, &busy(0, 0), None, at(hour)));
     assert!(holds(&plan, &busy(0, 0), None, at(4 * hour - 1)));

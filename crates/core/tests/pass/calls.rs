@@ -4,7 +4,7 @@ use orkestra_core::{
     definitions::Schemas,
     plan::{KatalogRef, Plan, rbac},
     reconcile::{
-        calls::{Answer, CallFailure, Request},
+        calls::{CallAnswer, CallFailure, CallRequest},
         external::answered,
         reason::Reason,
         sources::{self, Read},
@@ -24,8 +24,8 @@ use super::{
 /// Decides, with an answer for each call; what was asked beside.
 pub(super) fn decide(
     world: &World,
-    answer: impl Fn(&Request) -> sources::Answer,
-) -> (Cycle, Vec<Request>) {
+    answer: impl Fn(&CallRequest) -> sources::Answer,
+) -> (Cycle, Vec<CallRequest>) {
     let (mut observed, mut asked) = (world.observe(), Vec::new());
     let entropy = Entropy::seeded([7; 32]);
     loop {
@@ -36,7 +36,7 @@ pub(super) fn decide(
         for read in reads {
             let reported = match &read {
                 Read::Call(request) => {
-                    asked.push(Request::clone(request));
+                    asked.push(CallRequest::clone(request));
                     answer(request)
                 }
                 _ => world
@@ -51,7 +51,7 @@ pub(super) fn decide(
 }
 
 pub(super) fn good(status: u16, body: &str) -> sources::Answer {
-    answered(&Answer {
+    answered(&CallAnswer {
         status: Some(status),
         body: body.into(),
         error: None,
@@ -60,7 +60,7 @@ pub(super) fn good(status: u16, body: &str) -> sources::Answer {
 
 pub(super) fn bad(status: Option<u16>, message: &str, permanent: bool) -> sources::Answer {
     let message = message.into();
-    answered(&Answer {
+    answered(&CallAnswer {
         status,
         body: "body".into(),
         error: Some(CallFailure { message, permanent }),
@@ -166,7 +166,7 @@ fn a_failed_call_touches_no_child_and_makes_no_further_call() {
 
 #[test]
 fn a_call_that_may_fail_shows_why_and_the_pass_continues() {
-    let reported = |request: &Request| match &*request.name {
+    let reported = |request: &CallRequest| match &*request.name {
         "healthCheck" => good(200, ""),
         _ => bad(None, "it is down", false),
     };

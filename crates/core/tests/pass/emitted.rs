@@ -6,7 +6,7 @@ use orkestra_core::{
         emit::{Emitted, EmittedBefore, emitted},
         reason::Reason,
         status::status,
-        template_data::Cleanup,
+        template_data::CleanupState,
         verdict::Executed,
     },
 };
@@ -120,7 +120,7 @@ onReconcile: { configMaps: [{ name: a, data: { k: v } }] }
 ";
 
 /// A pass at that second, with its status written: how the cleanup stands.
-fn passed(world: &mut World, second: i64) -> Option<Cleanup> {
+fn passed(world: &mut World, second: i64) -> Option<CleanupState> {
     world.now = at(second);
     let cycle = world.decide();
     let observed = world.observe();
@@ -156,22 +156,31 @@ fn a_resource_is_deleted_when_its_conditions_have_held_for_long_enough() {
     assert_eq!(passed(&mut world, 0), None);
     assert_eq!(pending(&world), None);
     world.cr["spec"]["done"] = json!(true);
-    assert_eq!(passed(&mut world, 100), Some(Cleanup::Pending(at(700))));
+    assert_eq!(
+        passed(&mut world, 100),
+        Some(CleanupState::Pending(at(700)))
+    );
     assert_eq!(
         pending(&world).unwrap()["reason"],
         json!("CleanupScheduled")
     );
-    assert_eq!(passed(&mut world, 699), Some(Cleanup::Pending(at(700))));
+    assert_eq!(
+        passed(&mut world, 699),
+        Some(CleanupState::Pending(at(700)))
+    );
     assert_eq!(world.decide().wake, Some(at(700)));
     // What ends in between begins anew.
     world.cr["spec"]["done"] = json!(false);
     assert_eq!(passed(&mut world, 699), None);
     assert_eq!(pending(&world), None);
     world.cr["spec"]["done"] = json!(true);
-    assert_eq!(passed(&mut world, 800), Some(Cleanup::Pending(at(1400))));
+    assert_eq!(
+        passed(&mut world, 800),
+        Some(CleanupState::Pending(at(1400)))
+    );
     world.now = at(1400);
     let cycle = world.decide();
-    assert_eq!(cycle.sources.cleanup, Some(Cleanup::Due));
+    assert_eq!(cycle.sources.cleanup, Some(CleanupState::Due));
     assert_eq!(words(&cycle), Vec::<String>::new(), "nothing else is done");
 }
 
@@ -192,7 +201,7 @@ fn a_protected_resource_and_one_that_others_bring_back_are_not_deleted() {
         for second in [0, 6000] {
             let stands = passed(&mut world, second);
             assert!(
-                matches!(stands, Some(Cleanup::Refused(_))),
+                matches!(stands, Some(CleanupState::Refused(_))),
                 "{mark} {stands:?}"
             );
             assert_eq!(pending(&world).unwrap()["reason"], json!("CleanupRefused"));

@@ -6,7 +6,7 @@ use orkestra_core::{
         reason::Reason,
         status::status,
         step::{Cycle, Intent},
-        template_data::Sources,
+        template_data::TemplateData,
         verdict::Executed,
     },
 };
@@ -144,7 +144,7 @@ fn the_status_of_a_motif_has_its_inputs() {
         &world.plan,
         &open_crd_status(),
         &world.observe(),
-        &Sources::default(),
+        &TemplateData::default(),
         &mut executed,
         at(1),
     )

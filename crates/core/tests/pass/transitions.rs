@@ -7,7 +7,7 @@ use orkestra_core::reconcile::{
     kstatus::Readiness,
     reason::Reason,
     status::status,
-    template_data::Sources,
+    template_data::TemplateData,
     verdict::{Action, Done, Executed},
 };
 use orkestra_core::value::Path;
@@ -84,7 +84,7 @@ fn report(world: &mut World, (executed, readiness, _): &Outcome, second: i64) {
         &world.plan,
         &open_crd_status(),
         &observed,
-        &Sources::default(),
+        &TemplateData::default(),
         &mut executed.clone(),
         at(second),
     );

@@ -1,15 +1,15 @@
 //! What changes from one plan to the next.
 
-use orkestra_core::plan::{self, Change, Plan};
+use orkestra_core::plan::{self, Plan, PlanChange};
 
 use super::{entry, with_entries};
 
 /// Changes as words.
 fn changes(old: &Plan, new: &Plan) -> Vec<String> {
     let word = |change| match change {
-        Change::Stop(name) => format!("stop {name}"),
-        Change::Start(plan) => format!("start {}", plan.name),
-        Change::Reconfigure { name, plan } => {
+        PlanChange::Stop(name) => format!("stop {name}"),
+        PlanChange::Start(plan) => format!("start {}", plan.name),
+        PlanChange::Reconfigure { name, plan } => {
             assert_eq!(name, plan.name);
             format!("reconfigure {name}")
         }

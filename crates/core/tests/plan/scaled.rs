@@ -10,7 +10,7 @@ fn derived(children: &str) -> (bool, Vec<String>) {
          [water], operatorBox: {{ {children} }} }} }}"
     ));
     let permissions = plan::rbac::permissions(&plan);
-    let of_autoscalers = |rules: &[plan::rbac::PolicyRule]| {
+    let of_autoscalers = |rules: &[plan::rbac::RbacRule]| {
         let rules = serde_json::to_string(rules).unwrap();
         rules.contains("horizontalpodautoscalers")
     };

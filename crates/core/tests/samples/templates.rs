@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fs};
 
 use jiff::Timestamp;
 use orkestra_core::{
-    template::{Budget, Data, Entropy, FunctionSource, Functions, Template},
+    template::{Data, Entropy, EvalBudget, FunctionSource, Functions, Template},
     value::Node,
 };
 use serde_json::Value;
@@ -43,7 +43,7 @@ impl Seen {
         let entropy = Entropy::seeded([7; 32]);
         let now: Timestamp = "2026-01-09T12:00:00Z".parse().unwrap();
         let data = Data::of(&self.root).at(now).random(&entropy);
-        let value = template.eval(&data, &mut Budget::default());
+        let value = template.eval(&data, &mut EvalBudget::default());
         value.map(|node| node.to_json()).map_err(|e| e.to_string())
     }
 

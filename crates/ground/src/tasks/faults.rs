@@ -67,10 +67,10 @@ pub(super) fn point(name: &str, of: &str) {
 }
 
 #[derive(Default)]
-struct Points(Mutex<State>);
+struct Points(Mutex<FaultsState>);
 
 #[derive(Default)]
-struct State {
+struct FaultsState {
     last: u64,
     running: Vec<(u64, Task, Box<str>, Arc<Notify>)>,
     /// Lines that have hit a task which has not panicked yet.
@@ -87,7 +87,7 @@ struct RunningTask {
 }
 
 impl Points {
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, FaultsState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -136,7 +136,7 @@ impl Points {
     }
 }
 
-impl State {
+impl FaultsState {
     /// Removes the line that was pending for this task, if there is one.
     fn take(&mut self, name: &str, of: &str) -> Option<String> {
         let at = self

@@ -20,8 +20,10 @@ use jiff::{SignedDuration, Timestamp};
 use orkestra_core::{api::names, plan::GroupKind};
 use orkestra_ground::Backoff;
 
-use super::record::{Claim, Claimant, EXPIRY, Heartbeat, RENEWAL, Record, State, lease_of};
-use crate::runtime::Problem;
+use super::record::{
+    Claim, Claimant, EXPIRY, Heartbeat, LeaseContent, ObjectVersion, RENEWAL, lease_of,
+};
+use crate::runtime::OperatorProblem;
 
 /// An installation stops relying on its claims this long before others may take them.
 const MARGIN: SignedDuration = SignedDuration::from_mins(1);
@@ -45,7 +47,7 @@ pub(crate) enum ClaimState {
     /// Another installation.
     Foreign(Holder),
     /// No installation, and the claim cannot be written.
-    Refused(Problem),
+    Refused(OperatorProblem),
 }
 
 /// Another installation that has a kind.
@@ -99,11 +101,11 @@ impl Standings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Renew the installation's own Lease; without a state, create it.
-    Renew(Option<State>),
+    Renew(Option<ObjectVersion>),
     /// Claim a kind; without a state, create its Lease.
-    Claim(String, Claimant, Option<State>),
+    Claim(String, Claimant, Option<ObjectVersion>),
     /// Drop the claim on a kind.
-    Drop(String, State),
+    Drop(String, ObjectVersion),
 }
 
 /// A heartbeat, and when it was seen first.
@@ -124,7 +126,7 @@ impl SeenHeartbeat {
 /// Why a Lease could not be written, and when to retry.
 #[derive(Debug)]
 struct LeaseFailure {
-    problem: Problem,
+    problem: OperatorProblem,
     failures: u32,
     retry_at: Timestamp,
 }
@@ -144,7 +146,7 @@ pub(crate) struct ClaimTable {
     doubtful: BTreeSet<String>,
     listed: bool,
     /// Why the claims cannot be read.
-    blind: Option<Problem>,
+    blind: Option<OperatorProblem>,
     troubles: BTreeMap<String, LeaseFailure>,
 }
 
@@ -175,7 +177,7 @@ impl ClaimTable {
     }
 
     /// Replaces the known Leases with a complete list.
-    pub(crate) fn replace(&mut self, records: Vec<(String, Record)>, now: Timestamp) {
+    pub(crate) fn replace(&mut self, records: Vec<(String, LeaseContent)>, now: Timestamp) {
         let names: BTreeSet<String> = records.iter().map(|(name, _)| name.clone()).collect();
         let lost = |name: &String| !names.contains(name);
         let gone = self.claims.keys().chain(self.heartbeats.keys());
@@ -185,7 +187,7 @@ impl ClaimTable {
         // Heartbeats first: a claim is judged by the heartbeat of its installation.
         let (alive, claims): (Vec<_>, Vec<_>) = records
             .into_iter()
-            .partition(|(_, record)| matches!(record, Record::Heartbeat(_)));
+            .partition(|(_, record)| matches!(record, LeaseContent::Heartbeat(_)));
         for (name, record) in alive.into_iter().chain(claims) {
             self.take_in(name, record, now);
         }
@@ -193,9 +195,9 @@ impl ClaimTable {
     }
 
     /// Records a new state of a Lease.
-    pub(crate) fn take_in(&mut self, name: String, record: Record, now: Timestamp) {
+    pub(crate) fn take_in(&mut self, name: String, record: LeaseContent, now: Timestamp) {
         match record {
-            Record::Claim(claim) => {
+            LeaseContent::Claim(claim) => {
                 let is_new = |known: &Claim| known.state.version != claim.state.version;
                 if self.claims.get(&name).is_none_or(is_new) {
                     self.troubles.remove(&name);
@@ -209,7 +211,7 @@ impl ClaimTable {
                 }
                 self.claims.insert(name, claim);
             }
-            Record::Heartbeat(heartbeat) => {
+            LeaseContent::Heartbeat(heartbeat) => {
                 if heartbeat.installation == *self.installation {
                     self.alive_at = heartbeat.renewed.map(|time| time.min(now));
                 }
@@ -232,12 +234,12 @@ impl ClaimTable {
     }
 
     /// Records that the claims cannot be read.
-    pub(crate) fn go_blind(&mut self, problem: Problem) {
+    pub(crate) fn go_blind(&mut self, problem: OperatorProblem) {
         self.blind = Some(problem);
     }
 
     /// Records a refused write.
-    pub(crate) fn note_failure(&mut self, name: &str, problem: Problem, now: Timestamp) {
+    pub(crate) fn note_failure(&mut self, name: &str, problem: OperatorProblem, now: Timestamp) {
         let failures = self.troubles.get(name).map_or(0, |one| one.failures);
         let wait = SignedDuration::try_from(RETRY.after(failures)).unwrap_or(SignedDuration::MAX);
         let trouble = LeaseFailure {
@@ -249,10 +251,9 @@ impl ClaimTable {
     }
 
     /// Records a write of this process.
-    pub(crate) fn note_written(&mut self, name: String, record: Record, now: Timestamp) {
+    pub(crate) fn note_written(&mut self, name: String, record: LeaseContent, now: Timestamp) {
         self.troubles.remove(&name);
-        let is_ours =
-            matches!(&record, Record::Claim(claim) if claim.installation == *self.installation);
+        let is_ours = matches!(&record, LeaseContent::Claim(claim) if claim.installation == *self.installation);
         if is_ours {
             self.doubtful.remove(&name);
             self.confirmed.insert(name.clone());
@@ -322,7 +323,7 @@ impl ClaimTable {
         }
     }
 
-    fn problem(&self, name: &str) -> Option<Problem> {
+    fn problem(&self, name: &str) -> Option<OperatorProblem> {
         let own = names::installation_lease(&self.installation);
         let trouble = self.troubles.get(name).or_else(|| self.troubles.get(&own));
         let unread = self.blind.as_ref().filter(|_| !self.listed);

@@ -23,23 +23,23 @@ fn claimant(name: &str) -> Claimant {
     }
 }
 
-fn state(version: &str) -> State {
-    State {
+fn state(version: &str) -> ObjectVersion {
+    ObjectVersion {
         uid: "u".to_owned(),
         version: version.to_owned(),
     }
 }
 
-fn claim(installation: &str, name: &str, version: &str) -> (String, Record) {
+fn claim(installation: &str, name: &str, version: &str) -> (String, LeaseContent) {
     let claim = Claim {
         installation: installation.to_owned(),
         claimant: claimant(name),
         state: state(version),
     };
-    (lease_of(&pond()), Record::Claim(claim))
+    (lease_of(&pond()), LeaseContent::Claim(claim))
 }
 
-fn alive(installation: &str, renewed: Option<Timestamp>) -> (String, Record) {
+fn alive(installation: &str, renewed: Option<Timestamp>) -> (String, LeaseContent) {
     let heartbeat = Heartbeat {
         installation: installation.to_owned(),
         renewed,
@@ -47,7 +47,7 @@ fn alive(installation: &str, renewed: Option<Timestamp>) -> (String, Record) {
     };
     (
         names::installation_lease(installation),
-        Record::Heartbeat(heartbeat),
+        LeaseContent::Heartbeat(heartbeat),
     )
 }
 
@@ -59,7 +59,7 @@ fn need(name: &str) -> ClaimRequest {
 }
 
 /// Returns East's book, in which those records are listed at minute 0 and the kind is needed.
-fn book(records: Vec<(String, Record)>) -> ClaimTable {
+fn book(records: Vec<(String, LeaseContent)>) -> ClaimTable {
     let mut book = ClaimTable::new(EAST.into());
     book.need(need("a"));
     book.replace(records, at(0));
@@ -79,7 +79,7 @@ fn write(book: &mut ClaimTable, now: Timestamp) -> Vec<Action> {
                     claimant,
                     state: state("new"),
                 };
-                (name, Record::Claim(claim))
+                (name, LeaseContent::Claim(claim))
             }
             Action::Drop(name, _) => {
                 book.remove(&name);
@@ -226,7 +226,7 @@ fn what_is_not_needed_is_dropped_once_all_that_is_needed_is_known() {
 #[test]
 fn a_claim_that_cannot_be_written_says_why_and_is_tried_again_ever_more_slowly() {
     let mut book = book(vec![alive(EAST, Some(at(0)))]);
-    let problem = Problem {
+    let problem = OperatorProblem {
         reason: orkestra_core::reasons::KatalogReason::Forbidden,
         message: "no".to_owned(),
     };

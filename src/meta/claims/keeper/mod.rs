@@ -21,14 +21,14 @@ use tokio::sync::watch;
 
 use super::{
     book::{Action, ClaimRequest, ClaimTable, Standings},
-    record::{self, Record},
+    record::{self, LeaseContent},
 };
 use crate::{
     meta::{
-        calls::{CallError, Resource},
-        watched::{ChangedObject, Content, Watches},
+        calls::{RequestError, ServedResource},
+        watched::{ChangedObject, WatchedContent, Watches},
     },
-    runtime::{Problem, context::Context},
+    runtime::{OperatorProblem, context::Context},
 };
 
 /// How many writes run concurrently.
@@ -37,11 +37,11 @@ const WRITES: usize = 8;
 const TICK: Duration = Duration::from_secs(10);
 
 /// A Lease of the namespace: its name and record, if it is a claim or a heartbeat.
-struct Lease(Option<(String, Record)>);
+struct Lease(Option<(String, LeaseContent)>);
 
-impl Content for Lease {
+impl WatchedContent for Lease {
     fn new(object: DynamicObject) -> Self {
-        Self(Record::read(&object))
+        Self(LeaseContent::read(&object))
     }
 }
 
@@ -49,7 +49,7 @@ impl Content for Lease {
 pub(crate) struct Keeper {
     context: Arc<Context>,
     book: ClaimTable,
-    leases: Resource,
+    leases: ServedResource,
     demand: watch::Receiver<Arc<ClaimRequest>>,
     standings: watch::Sender<Arc<Standings>>,
 }
@@ -63,7 +63,7 @@ impl Keeper {
         standings: watch::Sender<Arc<Standings>>,
     ) -> Self {
         Self {
-            leases: Resource::leases(&context.wire),
+            leases: ServedResource::leases(&context.wire),
             book: ClaimTable::new(installation),
             context,
             demand,
@@ -202,7 +202,7 @@ impl Keeper {
         &self,
         action: Action,
         now: Timestamp,
-    ) -> impl Future<Output = (String, Result<Option<Record>, CallError>)> + use<> {
+    ) -> impl Future<Output = (String, Result<Option<LeaseContent>, RequestError>)> + use<> {
         let leases = self.leases.clone();
         let wire = self.context.wire.clone();
         let installation = self.book.installation().to_owned();
@@ -250,14 +250,14 @@ impl Keeper {
 /// Creates a Lease, and its namespace if that is missing and may be created.
 async fn create(
     wire: &Wire,
-    leases: &Resource,
+    leases: &ServedResource,
     name: &str,
     lease: &serde_json::Value,
-) -> Result<DynamicObject, CallError> {
+) -> Result<DynamicObject, RequestError> {
     match leases.create(CLAIMS_NAMESPACE, name, lease).await {
         Err(error) if error.is_not_found() => {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": CLAIMS_NAMESPACE } });
-            let made = Resource::namespaces(wire)
+            let made = ServedResource::namespaces(wire)
                 .create_in(None, CLAIMS_NAMESPACE, &namespace)
                 .await;
             match made {
@@ -271,10 +271,10 @@ async fn create(
 
 /// Returns the Lease after a write; reads it again if another client was first.
 async fn current_lease(
-    leases: &Resource,
+    leases: &ServedResource,
     name: &str,
-    written: Result<Option<DynamicObject>, CallError>,
-) -> Result<Option<Record>, CallError> {
+    written: Result<Option<DynamicObject>, RequestError>,
+) -> Result<Option<LeaseContent>, RequestError> {
     let lease = match written {
         Err(error) if error.is_not_found() => None,
         Err(error) if error.is_conflict() || error.is_already_there() => {
@@ -282,10 +282,10 @@ async fn current_lease(
         }
         answer => answer?,
     };
-    Ok(lease.and_then(|lease| Some(Record::read(&lease)?.1)))
+    Ok(lease.and_then(|lease| Some(LeaseContent::read(&lease)?.1)))
 }
 
-fn problem(error: &CallError) -> Problem {
+fn problem(error: &RequestError) -> OperatorProblem {
     let reason = if error.is_forbidden() {
         KatalogReason::Forbidden
     } else {
@@ -295,11 +295,11 @@ fn problem(error: &CallError) -> Problem {
     if error.is_forbidden() {
         message.push_str("; `ork generate rbac` prints the Role and the Namespace");
     }
-    Problem { reason, message }
+    OperatorProblem { reason, message }
 }
 
 /// Returns why the claims are not known.
-fn unlisted(problem: WatchProblem) -> Problem {
+fn unlisted(problem: WatchProblem) -> OperatorProblem {
     let (reason, why) = match problem {
         WatchProblem::Forbidden { message } => (KatalogReason::Forbidden, message),
         WatchProblem::Unavailable { message } => (KatalogReason::Unavailable, message),
@@ -311,7 +311,7 @@ fn unlisted(problem: WatchProblem) -> Problem {
     let message = format!(
         "cannot list leases.coordination.k8s.io in namespace {CLAIMS_NAMESPACE}, which hold the claims on kinds: {why}"
     );
-    Problem { reason, message }
+    OperatorProblem { reason, message }
 }
 
 #[cfg(test)]

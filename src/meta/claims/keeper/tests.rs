@@ -127,8 +127,8 @@ async fn leases_of_a_restored_etcd_replace_those_that_were_known() {
         let one = watches.changed.recv().await.unwrap();
         let content = watches.get(&one).and_then(|lease| lease.content.0.clone());
         let holder = content.map(|(_, record)| match record {
-            Record::Claim(claim) => claim.installation,
-            Record::Heartbeat(beat) => beat.installation,
+            LeaseContent::Claim(claim) => claim.installation,
+            LeaseContent::Heartbeat(beat) => beat.installation,
         });
         changed.push((one.key.name.to_string(), holder));
     }

@@ -11,7 +11,7 @@ use std::{
 use orkestra_cluster::wire::Wire;
 use orkestra_core::{
     api::{ApiTypes, HelmChart, SetupFile, SetupWait, names},
-    compose::{Resolved, SourceRecord},
+    compose::{ResolvedComposition, SourceRecord},
     definitions::{Schemas, kind_named},
     diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
     document::{KatalogDocument, MotifDocument, Source, Stream, parse_stream, read_katalog},
@@ -22,7 +22,7 @@ use orkestra_core::{
 use serde_json::Value;
 
 use super::{
-    super::{calls::Resource, directory::KatalogInfo, katalog::disabled, katalog::kinds_of},
+    super::{calls::ServedResource, directory::KatalogInfo, katalog::disabled, katalog::kinds_of},
     FileError,
     charts::NamedChart,
     manifest::{Manifest, read_text},
@@ -35,14 +35,14 @@ use crate::{
 
 /// A text file.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct LoadedFile {
     pub(super) path: PathBuf,
     pub(super) text: String,
 }
 
 /// A Katalog from a file that can run.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(super) struct LoadedKatalog {
     pub(super) reference: KatalogRef,
     /// The kind of the document.
     pub(super) kind: Declaring,
@@ -55,12 +55,12 @@ pub(super) struct Loaded {
     pub(super) about: KatalogInfo,
     pub(super) storage: BTreeMap<GroupKind, String>,
     /// The files to apply before it runs, entry by entry.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<EntryFiles>,
 }
 
 /// The files of one entry to apply.
 #[derive(Debug, Default)]
-pub(super) struct Entry {
+pub(super) struct EntryFiles {
     /// Manifests, and the objects to wait for after each.
     pub(super) setup: Vec<(Manifest, Vec<SetupWait>)>,
     /// The charts, after the manifests.
@@ -71,7 +71,7 @@ pub(super) struct Entry {
     pub(super) resources: Vec<Manifest>,
 }
 
-impl Entry {
+impl EntryFiles {
     /// Returns all files, in the order in which they are applied.
     fn files(&self) -> impl Iterator<Item = &Manifest> {
         let setup = self.setup.iter().map(|(file, _)| file);
@@ -80,10 +80,10 @@ impl Entry {
 }
 
 /// Reads the Katalog files.
-pub(super) async fn read(paths: &[PathBuf]) -> Result<Vec<Content>, FileError> {
+pub(super) async fn read(paths: &[PathBuf]) -> Result<Vec<LoadedFile>, FileError> {
     let mut contents = Vec::with_capacity(paths.len());
     for path in paths {
-        contents.push(Content {
+        contents.push(LoadedFile {
             path: path.clone(),
             text: read_text(path).await?,
         });
@@ -93,10 +93,10 @@ pub(super) async fn read(paths: &[PathBuf]) -> Result<Vec<Content>, FileError> {
 
 /// Returns a hash of the Katalog files, the sources of compositions and the files that they name; an unreadable file counts
 /// as empty.
-pub(super) async fn contents_hash(contents: &[Content], fetch: &dyn Fetch) -> String {
+pub(super) async fn contents_hash(contents: &[LoadedFile], fetch: &dyn Fetch) -> String {
     let given = given(&parse(contents));
     let mut all = String::new();
-    for Content { path, text } in contents {
+    for LoadedFile { path, text } in contents {
         all.push_str(&value::hash_text(text));
         let shown = path.display().to_string();
         for source in &parse_stream(&shown, text).sources {
@@ -143,7 +143,7 @@ async fn composed(
     source: &Source,
     file: &str,
     fetch: &dyn Fetch,
-) -> Option<Result<Resolved, Diagnostics>> {
+) -> Option<Result<ResolvedComposition, Diagnostics>> {
     let (composition, _) = match compose::composition(source, file) {
         Ok(composition) => composition?,
         Err(problems) => return Some(Err(problems)),
@@ -159,7 +159,7 @@ pub(super) struct Parsed<'a> {
 }
 
 /// Parses the files.
-pub(super) fn parse(contents: &[Content]) -> Vec<Parsed<'_>> {
+pub(super) fn parse(contents: &[LoadedFile]) -> Vec<Parsed<'_>> {
     let parsed = contents.iter().map(|content| Parsed {
         path: &content.path,
         stream: parse_stream(&content.path.display().to_string(), &content.text),
@@ -195,7 +195,7 @@ pub(super) async fn compile(
     parsed: Vec<Parsed<'_>>,
     schemas: &Schemas,
     fetch: &dyn Fetch,
-) -> Result<(Vec<Loaded>, Vec<Diagnostic>), FileError> {
+) -> Result<(Vec<LoadedKatalog>, Vec<Diagnostic>), FileError> {
     let (mut loaded, mut problems) = (Vec::new(), Diagnostics::default());
     let (given, mut names) = (given(&parsed), BTreeSet::new());
     for Parsed { path, stream } in parsed {
@@ -219,7 +219,7 @@ pub(super) async fn compile(
             if !names.insert(katalog.document.name.clone()) {
                 found.extend(named_twice(&katalog.document));
             }
-            loaded.push(Loaded::of(path, katalog));
+            loaded.push(LoadedKatalog::of(path, katalog));
         }
         files::in_order(&mut found, path);
         problems.extend(found);
@@ -227,7 +227,7 @@ pub(super) async fn compile(
     Ok((loaded, problems.into_result().map_err(FileError::Invalid)?))
 }
 
-impl Loaded {
+impl LoadedKatalog {
     fn of(path: &Path, katalog: Compiled) -> Self {
         let Compiled {
             document,
@@ -272,7 +272,11 @@ impl Loaded {
 }
 
 /// Returns the files to apply for the enabled entries, in the order of their names.
-fn entries(katalog: &Path, document: &KatalogDocument, composed: Option<&Resolved>) -> Vec<Entry> {
+fn entries(
+    katalog: &Path,
+    document: &KatalogDocument,
+    composed: Option<&ResolvedComposition>,
+) -> Vec<EntryFiles> {
     let crds = FieldPath::root().field("spec").field("crds");
     let enabled = document.spec.crds.iter();
     let enabled = enabled.filter(|(_, entry)| entry.is_enabled());
@@ -288,7 +292,7 @@ fn entries(katalog: &Path, document: &KatalogDocument, composed: Option<&Resolve
                 let at = at.field("setup").index(index);
                 (manifest(at, file.path()), file.wait().to_vec())
             };
-            Entry {
+            EntryFiles {
                 setup: (entry.setup.iter())
                     .flat_map(|declared| declared.files().iter().enumerate().map(setup))
                     .collect(),
@@ -308,7 +312,12 @@ fn entries(katalog: &Path, document: &KatalogDocument, composed: Option<&Resolve
 }
 
 /// Returns the file that the field at `at` names: of an artifact, or beside the document that the field comes from.
-fn manifest(katalog: &Path, composed: Option<&Resolved>, at: &FieldPath, file: &str) -> Manifest {
+fn manifest(
+    katalog: &Path,
+    composed: Option<&ResolvedComposition>,
+    at: &FieldPath,
+    file: &str,
+) -> Manifest {
     let inside = composed.and_then(|composed| composed.manifest(at, file)?.ok());
     if let Some((name, text)) = inside {
         return Manifest {
@@ -338,7 +347,7 @@ pub(super) async fn claimed_in_cluster(
 ) -> Result<Option<(GroupKind, KatalogRef)>, FileError> {
     let mut katalogs = Vec::new();
     for kind in [Declaring::Katalog, Declaring::Komposer] {
-        match Resource::declaring(wire, kind).list(None, None).await {
+        match ServedResource::declaring(wire, kind).list(None, None).await {
             Err(error) if error.is_not_found() => {}
             listed => katalogs.extend(listed?),
         }

@@ -9,10 +9,10 @@ use tokio::{
 
 use super::{
     super::{
-        calls::CallError, release::Progress, release::ReleaseError, release::Released,
+        calls::RequestError, release::ReleaseError, release::ReleaseProgress, release::Released,
         release::release_kind, supervisor::HoldOutcome,
     },
-    Katalog, Release,
+    KatalogController, Release,
     stored::kinds_stored,
 };
 
@@ -31,12 +31,12 @@ impl Release {
             failures,
             problem: Some(problem),
             retry_at,
-            progress: Progress::default(),
+            progress: ReleaseProgress::default(),
         }
     }
 }
 
-impl Katalog {
+impl KatalogController {
     /// True if there is proof beside the status, which other clients may write, that this Katalog operated the kind: the
     /// claim, or an accepted revision of its own.
     pub(super) fn is_proven(&self, kind: &GroupKind) -> bool {
@@ -44,7 +44,7 @@ impl Katalog {
     }
 
     /// Drops kinds that the status calls operated without any other proof: another Katalog releases them.
-    pub(super) async fn weigh_leftovers(&mut self) -> Result<(), CallError> {
+    pub(super) async fn weigh_leftovers(&mut self) -> Result<(), RequestError> {
         let wanted = self.wanted_kinds();
         let unproven = |katalog: &Self| {
             let kinds = katalog.operated.keys();
@@ -88,7 +88,7 @@ impl Katalog {
                 }
                 HoldOutcome::Held(held) => {
                     release.under_way = true;
-                    release.progress = Progress::default();
+                    release.progress = ReleaseProgress::default();
                     let progress = release.progress.clone();
                     let wire = self.shared.context.wire.clone();
                     let named = tasks::named(Task::Release, group_kind(&kind));
@@ -110,7 +110,7 @@ impl Katalog {
 
     /// Abandons kinds as the annotation requests: at once those that cannot be released, and all others, with their releases,
     /// after [`GRACE`]. `error` says why none can be released. Returns when to continue if kinds are left.
-    pub(super) fn leave_behind(&mut self, error: Option<CallError>) -> Option<Instant> {
+    pub(super) fn leave_behind(&mut self, error: Option<RequestError>) -> Option<Instant> {
         let until = Instant::now() + GRACE;
         let until = *self.abandons_at.get_or_insert(until);
         let is_due = until <= Instant::now();

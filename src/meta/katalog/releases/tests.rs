@@ -81,7 +81,7 @@ fn pond() -> Value {
 }
 
 /// Returns the task of that Katalog, which has the claim on ponds.
-fn katalog(object: Value, writes: &Writes) -> Katalog {
+fn katalog(object: Value, writes: &Writes) -> KatalogController {
     let context = Context::new(cluster(writes), &Flow::new(|| 0.0)).unwrap();
     let shared = Runtime::new(Arc::new(context)).shared;
     let object = Arc::new(KatalogObject::new(serde_json::from_value(object).unwrap()));
@@ -90,7 +90,7 @@ fn katalog(object: Value, writes: &Writes) -> Katalog {
         uid: "k1".to_owned(),
     });
     let standings = Standings::of_test([(GroupKind::parse("Pond.water.example"), claim)]);
-    let katalog = Katalog::new(&shared, &object);
+    let katalog = KatalogController::new(&shared, &object);
     let supervisor = &shared.supervisor;
     supervisor.standings().send_replace(Arc::new(standings));
     let duty = Arc::clone(supervisor);
@@ -99,7 +99,7 @@ fn katalog(object: Value, writes: &Writes) -> Katalog {
 }
 
 /// Processes the Katalog for that long, as its task does.
-async fn process(katalog: &mut Katalog, period: Duration) {
+async fn process(katalog: &mut KatalogController, period: Duration) {
     let end = Instant::now() + period;
     while Instant::now() < end {
         // Lets the supervisor see the claims.

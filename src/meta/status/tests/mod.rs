@@ -9,7 +9,7 @@ mod transitions;
 use orkestra_core::plan::{Plans, Revised};
 
 use super::{super::testing::operator, *};
-use crate::runtime::{OperatorStatus, Problem};
+use crate::runtime::{OperatorProblem, OperatorStatus};
 
 fn now() -> jiff::Timestamp {
     jiff::Timestamp::from_second(1_700_000_000).unwrap()
@@ -41,7 +41,7 @@ fn lagging(pending: &[(KatalogReason, &str)]) -> OperatorStatus {
 fn lagging_with(pending: &[(KatalogReason, &str)], revision: &str) -> OperatorStatus {
     let mut plans = Plans::new(revised(revision));
     plans.run(revised(revision));
-    let problem = |(reason, message): &(KatalogReason, &str)| Problem {
+    let problem = |(reason, message): &(KatalogReason, &str)| OperatorProblem {
         reason: *reason,
         message: (*message).to_owned(),
     };
@@ -53,7 +53,7 @@ fn lagging_with(pending: &[(KatalogReason, &str)], revision: &str) -> OperatorSt
 }
 
 fn waiting(reason: KatalogReason) -> OperatorStatus {
-    let problems = vec![Problem {
+    let problems = vec![OperatorProblem {
         reason,
         message: "it is not there".to_owned(),
     }];

@@ -102,7 +102,7 @@ fn a_missing_permission_names_the_whole_even_beside_others() {
 #[test]
 fn a_permission_that_is_lost_while_it_runs_is_grave_and_a_status_that_cannot_be_written_is_not() {
     let with = |reason| {
-        let problems = vec![Problem {
+        let problems = vec![OperatorProblem {
             reason,
             message: "no".to_owned(),
         }];

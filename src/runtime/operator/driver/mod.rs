@@ -26,12 +26,12 @@ use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    rollout::{Next, is_same_work},
+    rollout::{NextPlan, is_same_work},
     waits::{changed, deletable, next_changed, returned, sleep_until, synced, targets_changed},
 };
 use crate::runtime::{
     operator::{kinds, source_states::SourceStates, work},
-    queue::{Lane, Workers},
+    queue::{Lane, QueueWorkers},
     shared::{Shared, bound_plan::BoundPlan},
     sources::cross,
     status::{Phase, Role},
@@ -66,8 +66,8 @@ struct Life {
     /// The plan that was bound last, whether it is in force or not.
     latest: Option<Arc<OperatorPlan>>,
     /// Bound, but not in force yet.
-    next: Option<Next>,
-    workers: Option<Workers<ObjectKey>>,
+    next: Option<NextPlan>,
+    workers: Option<QueueWorkers<ObjectKey>>,
     /// The resync period in effect.
     resync: Duration,
     resync_at: Option<Instant>,

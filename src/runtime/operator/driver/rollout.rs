@@ -16,11 +16,11 @@ use crate::runtime::{
     queue::Lane,
     shared::bound_plan::BoundPlan,
     sources::{cross, observed},
-    status::{Problem, Role},
+    status::{OperatorProblem, Role},
 };
 
 /// A plan that is bound but not in force yet: not everything it needs could be read.
-pub(super) struct Next {
+pub(super) struct NextPlan {
     pub(super) bound: Arc<BoundPlan>,
     pub(super) of: Revised,
     /// The plan declares a kind that is not served, and an earlier plan runs: it waits for that kind.
@@ -50,7 +50,7 @@ impl Driver {
     ///
     /// # Errors
     /// Why nothing can be watched for it. If no event will show that this changed, another attempt is scheduled.
-    async fn prepare(&mut self, life: &mut Life, wanted: Revised) -> Result<(), Problem> {
+    async fn prepare(&mut self, life: &mut Life, wanted: Revised) -> Result<(), OperatorProblem> {
         let plan = wanted.plan.clone();
         let version = &plan.resource.version;
         let crd = self.definition(life, &plan);
@@ -95,7 +95,7 @@ impl Driver {
         let of = (&*crd, plan.clone(), crd_status);
         let bound = bind::bind(&self.shared, of, found, observed);
         let is_other = |current: &BoundPlan| !is_same_work(current, &plan);
-        life.next = Some(Next {
+        life.next = Some(NextPlan {
             waits: current.as_deref().is_some_and(is_other) && bound.lacks_kinds(),
             bound: Arc::new(bound),
             of: wanted,
@@ -131,7 +131,7 @@ impl Driver {
 
     /// Puts the bound plan in force, now that everything it needs can be read.
     pub(super) fn swap(&mut self, life: &mut Life) {
-        let Some(Next {
+        let Some(NextPlan {
             bound: next, of, ..
         }) = life.next.take()
         else {
@@ -191,21 +191,21 @@ pub(super) fn is_same_work(bound: &BoundPlan, plan: &OperatorPlan) -> bool {
 }
 
 /// The problem of a plan whose version the CRD does not serve.
-fn not_served(resource: &ResourceType) -> Problem {
+fn not_served(resource: &ResourceType) -> OperatorProblem {
     let (kind, version) = (resource.group_kind(), &resource.version);
-    Problem {
+    OperatorProblem {
         reason: KatalogReason::CrdMissing,
         message: format!("the CRD of {kind} does not serve version {version}"),
     }
 }
 
 /// The problem if the kinds of its children could not be looked up.
-fn not_found(error: &WireError) -> Problem {
+fn not_found(error: &WireError) -> OperatorProblem {
     let reason = match error {
         WireError::Forbidden { .. } => KatalogReason::Forbidden,
         _ => KatalogReason::Unavailable,
     };
-    Problem {
+    OperatorProblem {
         reason,
         message: format!("cannot look up the kinds of its children: {error}"),
     }

@@ -4,14 +4,14 @@ use std::future::pending;
 
 use tokio::time::Instant;
 
-use super::rollout::Next;
+use super::rollout::NextPlan;
 use crate::runtime::{
     operator::source_states::{self, SourceStates},
     shared::{Shared, bound_plan::BoundPlan},
 };
 
 /// Returns when everything that the next plan needs can be read, unless it waits for a kind.
-pub(super) async fn synced(next: Option<&Next>) {
+pub(super) async fn synced(next: Option<&NextPlan>) {
     match next {
         Some(next) if !next.waits => Box::pin(next.bound.synced()).await,
         _ => pending().await,

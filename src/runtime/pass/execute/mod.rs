@@ -63,7 +63,7 @@ const SIDE_BY_SIDE: usize = 8;
 
 /// The result of a pass's writes.
 #[derive(Debug, Default)]
-pub(in crate::runtime) struct Outcome {
+pub(in crate::runtime) struct WriteOutcome {
     /// The part that the status reports.
     pub(in crate::runtime) executed: Executed,
     /// Children of plain `onCreate` entries that exist now.
@@ -72,7 +72,7 @@ pub(in crate::runtime) struct Outcome {
     pub(super) revisit: Option<Duration>,
 }
 
-impl Outcome {
+impl WriteOutcome {
     /// Adds the result of another child's write.
     fn add(&mut self, other: Self) {
         let Self {
@@ -91,8 +91,8 @@ impl Outcome {
 
 /// Writes the children of the custom resource `owner`. Results are in the order of the intents, whatever the order of requests;
 /// a failed child does not keep others from being tried.
-pub(super) async fn execute(pass: &Pass<'_>, owner: &OwnerMark, writes: Writes) -> Outcome {
-    let mut outcome = Outcome::default();
+pub(super) async fn execute(pass: &Pass<'_>, owner: &OwnerMark, writes: Writes) -> WriteOutcome {
+    let mut outcome = WriteOutcome::default();
     outcome.executed.failures = writes.failures;
     outcome.executed.missing = writes.missing;
     for together in writes.intents.chunk_by(|a, b| wave(a) == wave(b)) {
@@ -118,13 +118,13 @@ fn wave(intent: &Intent) -> WriteWave {
 }
 
 /// Executes the intent for one child.
-async fn write(pass: &Pass<'_>, owner: &OwnerMark, intent: &Intent) -> Outcome {
+async fn write(pass: &Pass<'_>, owner: &OwnerMark, intent: &Intent) -> WriteOutcome {
     let mut writer = Writer {
         pass,
         owner,
         uid: &owner.uid,
         unscaled: None,
-        outcome: Outcome::default(),
+        outcome: WriteOutcome::default(),
     };
     if let Some(failure) = outside(pass.bound, &owner.uid, intent) {
         writer.outcome.executed.failures.push(failure);
@@ -181,7 +181,7 @@ pub(super) struct Writer<'a> {
     pub(in crate::runtime) uid: &'a Uid,
     /// The child for which no autoscaler was found in this pass.
     pub(super) unscaled: Option<ChildKey>,
-    pub(in crate::runtime) outcome: Outcome,
+    pub(in crate::runtime) outcome: WriteOutcome,
 }
 
 impl Writer<'_> {

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_key_costs_nothing() {
-    let queue = Queue::new(Entropy::seeded(7));
+    let queue = WorkQueue::new(Entropy::seeded(7));
     for key in 0..1000 {
         queue.add(key, Lane::Changed);
     }
@@ -64,7 +64,7 @@ async fn a_shutdown_ends_every_take() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_take_loses_no_key() {
-    let queue = Queue::new(Entropy::seeded(7));
+    let queue = WorkQueue::new(Entropy::seeded(7));
     let entropy = Entropy::seeded(11);
     let mut seen = 0;
     for key in 0..500 {

@@ -33,16 +33,16 @@ macro_rules! keys_of_one_group {
 }
 keys_of_one_group!(&str, i32, u32, u64, usize);
 
-fn queue() -> Queue<&'static str> {
-    Queue::new(Entropy::seeded(7))
+fn queue() -> WorkQueue<&'static str> {
+    WorkQueue::new(Entropy::seeded(7))
 }
 
 /// Takes a key that is ready now.
-fn ready<K: QueueKey>(queue: &Queue<K>) -> Option<TakenKey<K>> {
+fn ready<K: QueueKey>(queue: &WorkQueue<K>) -> Option<TakenKey<K>> {
     queue.take().now_or_never().flatten()
 }
 
-fn drain(queue: &Queue<&'static str>) -> Vec<&'static str> {
+fn drain(queue: &WorkQueue<&'static str>) -> Vec<&'static str> {
     std::iter::from_fn(|| ready(queue).map(|taken| taken.key)).collect()
 }
 
@@ -71,7 +71,7 @@ async fn changed_keys_pass_those_in_resync_and_a_changed_one_moves_up() {
 #[tokio::test(start_paused = true)]
 async fn the_backoff_is_the_one_that_is_set() {
     let queue = queue();
-    queue.set_backoff(Backoff {
+    queue.set_backoff(BackoffPlan {
         first: Duration::from_secs(2),
         longest: Duration::from_secs(30),
         factor: 3.0,
@@ -91,7 +91,7 @@ async fn the_backoff_is_the_one_that_is_set() {
 
 #[tokio::test(start_paused = true)]
 async fn resync_has_its_turn_among_ever_changing_keys() {
-    let queue = Queue::new(Entropy::seeded(7));
+    let queue = WorkQueue::new(Entropy::seeded(7));
     queue.add(u32::MAX, Lane::Resync);
     let mut turns = 0;
     loop {
@@ -107,7 +107,7 @@ async fn resync_has_its_turn_among_ever_changing_keys() {
 
 #[tokio::test(start_paused = true)]
 async fn a_changed_key_waits_for_one_pass_at_most_behind_ten_thousand_in_resync() {
-    let queue = Queue::new(Entropy::seeded(7));
+    let queue = WorkQueue::new(Entropy::seeded(7));
     for key in 0..10_000 {
         queue.add(key, Lane::Resync);
     }
@@ -200,9 +200,9 @@ async fn backoff_doubles_to_its_limit_and_no_key_is_dropped() {
     assert!(
         waits
             .iter()
-            .all(|wait| *wait <= Backoff::default().longest + Duration::from_millis(1))
+            .all(|wait| *wait <= BackoffPlan::default().longest + Duration::from_millis(1))
     );
-    assert!(waits[99] >= Backoff::default().longest.mul_f64(0.8));
+    assert!(waits[99] >= BackoffPlan::default().longest.mul_f64(0.8));
     queue.take().await.unwrap().done();
     queue.forget(&"a");
     assert_eq!(queue.failures(&"a"), 0);
@@ -288,11 +288,11 @@ async fn a_key_that_fails_a_hundred_times_converges_when_it_heals() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn under_real_threads_no_wake_up_is_lost_and_no_key_is_run_twice_at_once() {
     const KEYS: u64 = 40;
-    let queue = Queue::new(Entropy::seeded(3));
+    let queue = WorkQueue::new(Entropy::seeded(3));
     let wanted: Arc<Vec<AtomicU64>> = Arc::new((0..KEYS).map(|_| AtomicU64::new(0)).collect());
     let seen: Arc<Mutex<HashMap<u64, u64>>> = Arc::default();
     let running: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());
-    let workers = Workers::start("pond", queue.clone(), 8, |_| {}, {
+    let workers = QueueWorkers::start("pond", queue.clone(), 8, |_| {}, {
         let (wanted, seen, running) = (wanted.clone(), seen.clone(), running.clone());
         move |taken: TakenKey<u64>| {
             let (wanted, seen, running) = (wanted.clone(), seen.clone(), running.clone());

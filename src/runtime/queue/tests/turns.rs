@@ -15,12 +15,12 @@ impl QueueKey for GroupedKey {
     }
 }
 
-fn grouped() -> Queue<GroupedKey> {
-    Queue::new(Entropy::seeded(7))
+fn grouped() -> WorkQueue<GroupedKey> {
+    WorkQueue::new(Entropy::seeded(7))
 }
 
 /// Takes the next key and ends its pass at once.
-fn turn(queue: &Queue<GroupedKey>) -> Option<GroupedKey> {
+fn turn(queue: &WorkQueue<GroupedKey>) -> Option<GroupedKey> {
     ready(queue).map(|taken| taken.key)
 }
 
@@ -31,7 +31,7 @@ async fn a_key_waits_for_one_pass_of_another_namespace_whatever_is_queued_there(
         name: name.into(),
     };
     for lane in [Lane::Changed, Lane::Resync] {
-        let queue = Queue::new(Entropy::seeded(7));
+        let queue = WorkQueue::new(Entropy::seeded(7));
         for n in 0..300 {
             queue.add(key(Some("flood"), &format!("hot-{n}")), lane);
         }

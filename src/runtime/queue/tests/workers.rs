@@ -6,7 +6,7 @@ use super::*;
 async fn a_pass_that_panics_frees_its_key_and_is_retried() {
     let queue = queue();
     let runs = Arc::new(AtomicUsize::new(0));
-    let workers = Workers::start("pond", queue.clone(), 1, |_| {}, {
+    let workers = QueueWorkers::start("pond", queue.clone(), 1, |_| {}, {
         let runs = runs.clone();
         move |taken| {
             let run = runs.fetch_add(1, Ordering::SeqCst);
@@ -28,9 +28,9 @@ async fn a_pass_that_panics_frees_its_key_and_is_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn workers_shrink_without_breaking_off_a_pass_and_grow_again() {
-    let queue = Queue::new(Entropy::seeded(7));
+    let queue = WorkQueue::new(Entropy::seeded(7));
     let finished = Arc::new(AtomicUsize::new(0));
-    let workers = Workers::start("pond", queue.clone(), 4, |_| {}, {
+    let workers = QueueWorkers::start("pond", queue.clone(), 4, |_| {}, {
         let finished = finished.clone();
         move |taken| {
             let finished = finished.clone();
@@ -66,8 +66,8 @@ async fn workers_shrink_without_breaking_off_a_pass_and_grow_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_is_taken_at_once_while_fewer_passes_run_than_there_are_workers() {
-    let queue = Queue::new(Entropy::seeded(7));
-    let workers = Workers::start(
+    let queue = WorkQueue::new(Entropy::seeded(7));
+    let workers = QueueWorkers::start(
         "pond",
         queue.clone(),
         3,
@@ -100,14 +100,14 @@ async fn a_key_is_taken_at_once_while_fewer_passes_run_than_there_are_workers() 
 
 #[tokio::test(start_paused = true)]
 async fn workers_grow_while_keys_wait_and_go_when_they_have_been_idle() {
-    let queue = Queue::new(Entropy::seeded(7));
+    let queue = WorkQueue::new(Entropy::seeded(7));
     let reported = Arc::new(Mutex::new(Vec::new()));
     let workers = WorkerCount { least: 2, most: 6 };
     let counted = {
         let reported = reported.clone();
         move |count| reported.lock().unwrap().push(count)
     };
-    let workers = Workers::start("pond", queue.clone(), workers, counted, |taken| {
+    let workers = QueueWorkers::start("pond", queue.clone(), workers, counted, |taken| {
         async move {
             sleep(Duration::from_secs(1)).await;
             taken.done();

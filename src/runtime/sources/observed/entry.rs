@@ -21,7 +21,7 @@ use crate::runtime::context::Context;
 pub(in crate::runtime) type Wake = Arc<dyn Fn(&Lead) + Send + Sync>;
 
 /// One watch, and the effects of its changes.
-pub(super) struct Entry {
+pub(super) struct ObservedWatch {
     wake: Wake,
     clock: Clock,
     plan: Arc<OperatorPlan>,
@@ -40,7 +40,7 @@ pub(super) enum EntryRef {
     Events(usize),
 }
 
-impl Entry {
+impl ObservedWatch {
     pub(super) fn start(
         context: &Context,
         wake: &Wake,

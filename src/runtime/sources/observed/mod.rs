@@ -35,7 +35,7 @@ use orkestra_core::{
 use tokio::sync::watch;
 
 pub(in crate::runtime) use self::entry::Wake;
-use self::entry::{Entry, EntryRef};
+use self::entry::{EntryRef, ObservedWatch};
 use crate::runtime::context::Context;
 
 /// How the kinds of the plan's watches are served, in order; none if a kind is not served.
@@ -46,14 +46,14 @@ pub(in crate::runtime) type Kinds = Vec<Option<Served>>;
 pub(in crate::runtime) struct Observed {
     /// In the order of the plan.
     watches: Vec<Object>,
-    events: Vec<Arc<Entry>>,
+    events: Vec<Arc<ObservedWatch>>,
 }
 
 /// Objects that trigger passes.
 struct Object {
     kind: ResourceType,
     served: Option<Served>,
-    entry: Option<Arc<Entry>>,
+    entry: Option<Arc<ObservedWatch>>,
 }
 
 /// Resolves how the kinds that `plan` watches are served: from the CRDs, from `before`, from discovery. A kind without an
@@ -94,7 +94,7 @@ impl Observed {
         wake: &Wake,
     ) -> Self {
         let entry = |of, kind: ResourceType, watched, paths: &[Path]| {
-            Entry::start(
+            ObservedWatch::start(
                 context,
                 wake,
                 plan,
@@ -187,7 +187,7 @@ impl Observed {
         absent.map(|watch| watch.kind.group_kind())
     }
 
-    fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    fn entries(&self) -> impl Iterator<Item = &Arc<ObservedWatch>> {
         let watches = self.watches.iter().filter_map(|watch| watch.entry.as_ref());
         watches.chain(&self.events)
     }

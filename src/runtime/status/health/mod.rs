@@ -23,7 +23,7 @@ use super::{OperatorStatus, Phase};
 
 /// The health of an operator as its passes show it.
 #[derive(Debug, Default)]
-pub(in crate::runtime) struct Health {
+pub(in crate::runtime) struct OperatorHealth {
     /// Failed passes since the last success, for display.
     failed_in_row: u64,
     /// Failed passes since nothing failed, or since the operator recovered.
@@ -76,7 +76,7 @@ const SCOPES: [FailureScope; 3] = [
     FailureScope::Operator,
 ];
 
-impl Health {
+impl OperatorHealth {
     /// Records a successful pass over `key`.
     pub(in crate::runtime) fn passed(
         &mut self,
@@ -211,7 +211,7 @@ impl Health {
 
 /// The state of an operator, as the pages name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum OperatorState {
     /// Its workers do not run yet, or another Katalog has the claim on its kind.
     Pending,
     /// It yields its kind to the entry of another version, or another process leads.
@@ -224,7 +224,7 @@ pub enum State {
     Degraded,
 }
 
-impl State {
+impl OperatorState {
     /// All states.
     pub const ALL: [Self; 5] = [
         Self::Pending,

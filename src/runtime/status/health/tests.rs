@@ -17,7 +17,11 @@ fn of(instances: usize) -> Measure {
 }
 
 /// Runs passes over the resources with these numbers, failed if negative; returns the change of each.
-fn passes(health: &mut Health, instances: usize, outcomes: &[i32]) -> Vec<Option<HealthChange>> {
+fn passes(
+    health: &mut OperatorHealth,
+    instances: usize,
+    outcomes: &[i32],
+) -> Vec<Option<HealthChange>> {
     let mut pass = |outcome: &i32| {
         let key = key(outcome.unsigned_abs() as usize);
         if *outcome < 0 {
@@ -35,7 +39,11 @@ fn passes(health: &mut Health, instances: usize, outcomes: &[i32]) -> Vec<Option
 }
 
 /// A pass over the resource with that number, which failed because of its own input.
-fn fail_alone(health: &mut Health, number: usize, instances: usize) -> Option<HealthChange> {
+fn fail_alone(
+    health: &mut OperatorHealth,
+    number: usize,
+    instances: usize,
+) -> Option<HealthChange> {
     let error = (FailureScope::CustomResource, "no name");
     health.failed(&key(number), error, false, of(instances))
 }
@@ -43,7 +51,7 @@ fn fail_alone(health: &mut Health, number: usize, instances: usize) -> Option<He
 /// Passes over resources, given by namespace and number, that failed because of their namespaces. There are eight resources in
 /// `namespaces` namespaces.
 fn fail_locally(
-    health: &mut Health,
+    health: &mut OperatorHealth,
     namespaces: usize,
     keys: &[(&str, usize)],
 ) -> Vec<Option<HealthChange>> {
@@ -74,7 +82,7 @@ const RECOVERED: Option<HealthChange> = Some(HealthChange::Recovered);
 
 #[test]
 fn few_failing_resources_among_many_never_degrade_an_operator() {
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     // However often they are retried, if nothing else happens.
     assert_eq!(passes(&mut health, 9, &[-1; 40]), [None; 40]);
     assert_eq!(passes(&mut health, 9, &[-2, -3, -4, -1]), [None; 4]);
@@ -87,14 +95,14 @@ fn few_failing_resources_among_many_never_degrade_an_operator() {
 
 #[test]
 fn half_of_all_is_not_enough_where_that_is_less_than_the_threshold() {
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     assert_eq!(passes(&mut health, 3, &[-1, -2, -1, -2, -1]), [None; 5]);
     assert_eq!(passes(&mut health, 3, &[-3]), [DEGRADED]);
     // With fewer resources than the threshold all must fail, as often as the threshold.
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     assert_eq!(passes(&mut health, 2, &[-1, -1, -1, -1]), [None; 4]);
     assert_eq!(passes(&mut health, 2, &[-2]), [DEGRADED]);
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     assert_eq!(
         passes(&mut health, 1, &[-1, -1, -1]),
         [None, None, DEGRADED]
@@ -103,7 +111,7 @@ fn half_of_all_is_not_enough_where_that_is_less_than_the_threshold() {
 
 #[test]
 fn many_that_fail_degrade_it_though_others_succeed_in_between() {
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     let turns = passes(&mut health, 6, &[-1, 4, -2, 5, 6, -3, 4]);
     assert_eq!(turns[5], DEGRADED);
     assert!(turns.iter().filter(|turn| turn.is_some()).count() == 1);
@@ -111,13 +119,13 @@ fn many_that_fail_degrade_it_though_others_succeed_in_between() {
     assert_eq!(passes(&mut health, 6, &[4, 5, 6, 4, 5]), [None; 5]);
     assert_eq!(passes(&mut health, 6, &[1]), [RECOVERED]);
     // The same three are few among many more.
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     assert_eq!(passes(&mut health, 7, &[-1, 4, -2, 5, -3]), [None; 5]);
 }
 
 #[test]
 fn it_recovers_as_soon_as_those_that_failed_succeed() {
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     let all: Vec<i32> = (1..=20).map(|one| -one).collect();
     assert!(passes(&mut health, 20, &all).contains(&DEGRADED));
     // Most have not been retried yet; three in a row that recover show that the cause is gone.
@@ -128,14 +136,14 @@ fn it_recovers_as_soon_as_those_that_failed_succeed() {
         passes(&mut health, 20, &[-7, -8, -9]),
         [None, None, DEGRADED]
     );
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     passes(&mut health, 1, &[-1, -1, -1]);
     assert_eq!(passes(&mut health, 1, &[1]), [RECOVERED]);
 }
 
 #[test]
 fn a_resource_that_goes_fails_no_more_and_degrades_nothing() {
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     passes(&mut health, 2, &[-1, -2, -1]);
     assert_eq!(health.gone(&key(7), of(2)), None);
     assert_eq!(health.gone(&key(1), of(1)), None);
@@ -143,7 +151,7 @@ fn a_resource_that_goes_fails_no_more_and_degrades_nothing() {
     assert_eq!(health.failed_in_row(), 0);
 
     // Three of seven fail; after one that worked is gone, half of all fail.
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     passes(&mut health, 7, &[-1, -2, -3, -1]);
     fail_alone(&mut health, 7, 7);
     assert_eq!(health.gone(&key(7), of(6)), None);
@@ -152,7 +160,7 @@ fn a_resource_that_goes_fails_no_more_and_degrades_nothing() {
 
 #[test]
 fn resources_whose_own_input_fails_degrade_nothing_and_hide_nothing() {
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     for number in 0..50 {
         assert_eq!(fail_alone(&mut health, number, 53), None);
     }
@@ -173,7 +181,7 @@ const EAST: [(&str, usize); 4] = [("east", 1), ("east", 2), ("east", 3), ("east"
 
 #[test]
 fn failures_of_one_of_several_namespaces_degrade_nothing_and_hide_nothing() {
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     for _ in 0..10 {
         assert_eq!(fail_locally(&mut health, 2, &EAST), [None; 4]);
     }
@@ -195,7 +203,7 @@ fn failures_of_one_of_several_namespaces_degrade_nothing_and_hide_nothing() {
 
 #[test]
 fn failures_of_several_namespaces_or_of_the_only_one_degrade_it() {
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     assert_eq!(
         fail_locally(&mut health, 1, &EAST),
         [None, None, None, DEGRADED]
@@ -203,7 +211,7 @@ fn failures_of_several_namespaces_or_of_the_only_one_degrade_it() {
     // Another namespace has resources from now on, and they do not fail.
     assert_eq!(fail_locally(&mut health, 2, &EAST[..1]), [RECOVERED]);
 
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     fail_locally(&mut health, 3, &EAST);
     let west = [("west", 5); 3];
     assert_eq!(fail_locally(&mut health, 3, &west), [None, None, DEGRADED]);
@@ -213,7 +221,7 @@ fn failures_of_several_namespaces_or_of_the_only_one_degrade_it() {
 
 #[test]
 fn a_failure_that_is_not_retried_counts_once_for_each_resource() {
-    let mut health = Health::default();
+    let mut health = OperatorHealth::default();
     let mut fail = |number| {
         health.failed(
             &key(number),
@@ -234,7 +242,7 @@ fn a_state_is_one_word() {
         passes: 4,
         ..OperatorStatus::default()
     };
-    assert_eq!(State::of(&running), State::Healthy);
+    assert_eq!(OperatorState::of(&running), OperatorState::Healthy);
     let degraded = OperatorStatus {
         degraded: Some(Degraded {
             since: jiff::Timestamp::UNIX_EPOCH,
@@ -242,12 +250,12 @@ fn a_state_is_one_word() {
         }),
         ..running.clone()
     };
-    assert_eq!(State::of(&degraded), State::Degraded);
+    assert_eq!(OperatorState::of(&degraded), OperatorState::Degraded);
     // Failures below the threshold do not change the state.
     let failing = OperatorStatus {
         consecutive_failures: 2,
         failures: 2,
         ..running
     };
-    assert_eq!(State::of(&failing), State::Healthy);
+    assert_eq!(OperatorState::of(&failing), OperatorState::Healthy);
 }

@@ -1,6 +1,6 @@
 //! Hashes, random texts, keys and certificates. All randomness is from the caller's source.
 
-use orkestra_core::{template::go::Failure, value::hex_digits};
+use orkestra_core::{template::go::EvalFailure, value::hex_digits};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
@@ -62,7 +62,7 @@ pub(super) static TABLE: &[Function] = &[
         let kind = string(&args[0])?;
         if kind != "ed25519" {
             let message = format!("keys of type {kind:?} are not supported; use \"ed25519\"");
-            return Err(Failure::refused(message));
+            return Err(EvalFailure::refused(message));
         }
         Ok(Value::text(key(engine)?.serialize_pem()))
     }),
@@ -95,7 +95,10 @@ fn hex(bytes: &[u8]) -> String {
     hex_digits(bytes).map(char::from).collect()
 }
 
-fn hashed(algorithm: &'static ring::digest::Algorithm, args: &[Value]) -> Result<Value, Failure> {
+fn hashed(
+    algorithm: &'static ring::digest::Algorithm,
+    args: &[Value],
+) -> Result<Value, EvalFailure> {
     let bytes = string_bytes(&args[0])?;
     Ok(Value::text(hex(digest(algorithm, bytes).as_ref())))
 }
@@ -105,7 +108,7 @@ fn random(
     engine: &mut Engine<'_>,
     args: &[Value],
     wanted: fn(char) -> bool,
-) -> Result<Value, Failure> {
+) -> Result<Value, EvalFailure> {
     let count = usize::try_from(int(&args[0])?).unwrap_or(0);
     engine.text(count)?;
     let mut text = String::with_capacity(count);
@@ -119,7 +122,7 @@ fn random(
 }
 
 /// Returns a key pair from 32 random bytes.
-fn key(engine: &mut Engine<'_>) -> Result<KeyPair, Failure> {
+fn key(engine: &mut Engine<'_>) -> Result<KeyPair, EvalFailure> {
     let seed = engine.random(32)?;
     let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(failed)?;
     // PKCS #8 version 2: the seed and the public key. Source: RFC 8410, section 7.
@@ -139,7 +142,7 @@ fn params(
     engine: &mut Engine<'_>,
     name: &Value,
     days: &Value,
-) -> Result<CertificateParams, Failure> {
+) -> Result<CertificateParams, EvalFailure> {
     let (name, days) = (string(name)?, int(days)?);
     let mut params = CertificateParams::default();
     params
@@ -153,7 +156,8 @@ fn params(
     let lifetime = days.checked_mul(24).map(jiff::SignedDuration::from_hours);
     let end = lifetime.and_then(|lifetime| engine.now().checked_add(lifetime).ok());
     params.not_before = date(engine.now());
-    params.not_after = date(end.ok_or_else(|| Failure::refused("the certificate ends too late"))?);
+    params.not_after =
+        date(end.ok_or_else(|| EvalFailure::refused("the certificate ends too late"))?);
     params.key_usages = vec![
         KeyUsagePurpose::DigitalSignature,
         KeyUsagePurpose::KeyEncipherment,
@@ -172,11 +176,11 @@ fn names(
     params: &mut CertificateParams,
     addresses: &Value,
     hosts: &Value,
-) -> Result<(), Failure> {
+) -> Result<(), EvalFailure> {
     for address in strings_of(addresses, engine)? {
         let parsed = address
             .parse()
-            .map_err(|_| Failure::refused("error parsing ip"))?;
+            .map_err(|_| EvalFailure::refused("error parsing ip"))?;
         params.subject_alt_names.push(SanType::IpAddress(parsed));
     }
     for host in strings_of(hosts, engine)? {
@@ -186,7 +190,7 @@ fn names(
     Ok(())
 }
 
-fn self_signed(engine: &mut Engine<'_>, params: &CertificateParams) -> Result<Value, Failure> {
+fn self_signed(engine: &mut Engine<'_>, params: &CertificateParams) -> Result<Value, EvalFailure> {
     let key = key(engine)?;
     let signed = params.self_signed(&key).map_err(failed)?;
     Ok(certificate(&signed.pem(), &key))
@@ -199,6 +203,6 @@ fn certificate(pem: &str, key: &KeyPair) -> Value {
     ])
 }
 
-fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::refused(error.to_string())
+fn failed(error: impl std::fmt::Display) -> EvalFailure {
+    EvalFailure::refused(error.to_string())
 }

@@ -1,7 +1,7 @@
 //! Times and durations. The local time zone is UTC.
 
 use jiff::{SignedDuration, Timestamp};
-use orkestra_core::template::go::{self, Failure};
+use orkestra_core::template::go::{self, EvalFailure};
 
 use super::numbers::{to_f64, to_i64};
 use super::{Function, Run, function, string, wrong};
@@ -51,7 +51,7 @@ pub(super) static TABLE: &[Function] = &[
     function("toDate", 2, to_date),
     function("mustToDate", 2, to_date),
     function("mustToDuration", 1, |_, args| {
-        let nanos = duration(&args[0]).ok_or_else(|| Failure::refused("invalid duration"))?;
+        let nanos = duration(&args[0]).ok_or_else(|| EvalFailure::refused("invalid duration"))?;
         Ok(Value::Object(Object::Duration(nanos)))
     }),
     function("durationSeconds", 1, {
@@ -100,23 +100,23 @@ fn moment(engine: &Engine<'_>, value: &Value) -> Timestamp {
     }
 }
 
-fn format(engine: &mut Engine<'_>, layout: &str, value: &Value) -> Result<Value, Failure> {
+fn format(engine: &mut Engine<'_>, layout: &str, value: &Value) -> Result<Value, EvalFailure> {
     let time = moment(engine, value);
     go::format_time(time, layout, engine.budget_mut()).map(Value::text)
 }
 
 /// Checks a time zone: UTC by any of its names.
-fn zone(value: &Value) -> Result<(), Failure> {
+fn zone(value: &Value) -> Result<(), EvalFailure> {
     let zone = string(value)?;
     if matches!(&*zone, "" | "UTC" | "Local" | "Etc/UTC" | "GMT") {
         return Ok(());
     }
-    Err(Failure::refused(format!(
+    Err(EvalFailure::refused(format!(
         "time zone {zone:?} is not supported; use \"UTC\""
     )))
 }
 
-fn in_zone(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn in_zone(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     zone(&args[2])?;
     format(engine, &string(&args[0])?, &args[1])
 }
@@ -175,7 +175,7 @@ fn duration(value: &Value) -> Option<i64> {
     }
 }
 
-fn modify(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn modify(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let text = string(&args[0])?;
     let Value::Object(Object::Time(time)) = &args[1] else {
         return Err(wrong("time.Time", &args[1]));
@@ -184,15 +184,15 @@ fn modify(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     let moved = time.checked_add(by);
     moved
         .map(time_value)
-        .map_err(|_| Failure::refused("time out of range"))
+        .map_err(|_| EvalFailure::refused("time out of range"))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "as Go does")]
-fn part(args: &[Value], unit: f64) -> Result<Value, Failure> {
+fn part(args: &[Value], unit: f64) -> Result<Value, EvalFailure> {
     Ok(Value::Float(duration(&args[0]).unwrap_or(0) as f64 / unit))
 }
 
-fn to_multiple(args: &[Value], round: bool) -> Result<Value, Failure> {
+fn to_multiple(args: &[Value], round: bool) -> Result<Value, EvalFailure> {
     let Some(nanos) = duration(&args[0]) else {
         return Ok(Value::Object(Object::Duration(0)));
     };
@@ -222,7 +222,7 @@ const UNITS: [(u64, &str); 6] = [
     (1, "s"),
 ];
 
-fn round(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn round(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let nanos = match &args[0] {
         Value::Str(text) => parse_duration(text).unwrap_or(0),
         Value::Int64(_) => to_i64(&args[0]),
@@ -244,7 +244,7 @@ fn round(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
 }
 
 /// Parses a text as a time. The layout is a date or RFC 3339.
-fn to_date(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn to_date(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let (layout, text) = (string(&args[0])?, string(&args[1])?);
     let strptime = match &*layout {
         "2006-01-02" => "%Y-%m-%d",
@@ -255,7 +255,7 @@ fn to_date(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
         "2006-01-02T15:04:05Z07:00" | "2006-01-02T15:04:05Z" => "",
         layout => {
             let message = format!("layout {layout:?} is not supported for reading a date");
-            return Err(Failure::refused(message));
+            return Err(EvalFailure::refused(message));
         }
     };
     let read = match strptime {
@@ -267,7 +267,7 @@ fn to_date(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
             .ok()
             .and_then(|date| jiff::tz::Offset::UTC.to_timestamp(date).ok()),
     };
-    let read =
-        read.ok_or_else(|| Failure::refused(format!("{text:?} is not of the layout {layout:?}")))?;
+    let read = read
+        .ok_or_else(|| EvalFailure::refused(format!("{text:?} is not of the layout {layout:?}")))?;
     Ok(time_value(read))
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 
 use super::{Function, arg, function, string, strval, table, variadic};
 use crate::engine::Engine;
@@ -79,7 +79,7 @@ pub(super) static TABLE: &[Function] = &[
 ];
 
 /// Returns the entries with, or without, the keys in the arguments.
-fn part(engine: &mut Engine<'_>, args: &[Value], with: bool) -> Result<Value, Failure> {
+fn part(engine: &mut Engine<'_>, args: &[Value], with: bool) -> Result<Value, EvalFailure> {
     let map = table(&args[0])?.borrow();
     engine.items(map.len())?;
     engine.steps((map.len() as u64).saturating_mul(args.len() as u64))?;
@@ -94,7 +94,7 @@ fn part(engine: &mut Engine<'_>, args: &[Value], with: bool) -> Result<Value, Fa
     ))
 }
 
-fn merged(engine: &mut Engine<'_>, args: &[Value], overwrite: bool) -> Result<Value, Failure> {
+fn merged(engine: &mut Engine<'_>, args: &[Value], overwrite: bool) -> Result<Value, EvalFailure> {
     let target = table(&args[0])?;
     for source in &args[1..] {
         engine.whole(&args[0])?;
@@ -111,7 +111,7 @@ fn merge(
     source: &Rc<Table>,
     overwrite: bool,
     engine: &mut Engine<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), EvalFailure> {
     if Rc::ptr_eq(target, source) {
         return Ok(());
     }
@@ -139,9 +139,9 @@ fn merge(
     Ok(())
 }
 
-fn dig(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn dig(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let [keys @ .., default, map] = args else {
-        return Err(Failure::refused("dig needs at least three arguments"));
+        return Err(EvalFailure::refused("dig needs at least three arguments"));
     };
     let mut value = map.clone();
     for key in keys {
@@ -153,7 +153,7 @@ fn dig(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
                 let message = format!(
                     "interface conversion: interface {{}} is {found}, not map[string]interface {{}}"
                 );
-                return Err(Failure::wrong_type(message));
+                return Err(EvalFailure::wrong_type(message));
             }
         };
         match found {

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 use orkestra_core::value::Node;
 
 use super::{Function, built, function, string, string_bytes};
@@ -62,7 +62,7 @@ pub(super) static TABLE: &[Function] = &[
         engine.steps(text.len() as u64)?;
         engine.text(text.len().saturating_mul(4))?;
         let node: Node =
-            serde_json::from_str(&text).map_err(|e| Failure::refused(e.to_string()))?;
+            serde_json::from_str(&text).map_err(|e| EvalFailure::refused(e.to_string()))?;
         Ok(Value::from_node(&node))
     }),
 ];
@@ -115,7 +115,7 @@ enum Form {
 }
 
 /// Writes JSON as Go's encoding/json does: keys sorted, and `<`, `>` and `&` escaped except in the raw form.
-fn json(engine: &mut Engine<'_>, value: &Value, form: Form) -> Result<Value, Failure> {
+fn json(engine: &mut Engine<'_>, value: &Value, form: Form) -> Result<Value, EvalFailure> {
     engine.whole(value)?;
     let mut out = String::new();
     let indent = (form == Form::Pretty).then_some(0);
@@ -135,7 +135,7 @@ fn write_json(
     indent: Option<usize>,
     escape: bool,
     engine: &mut Engine<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), EvalFailure> {
     engine.steps(1)?;
     let deeper = indent.map(|level| level + 1);
     let line = |out: &mut String, level: Option<usize>| {

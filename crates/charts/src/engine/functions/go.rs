@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 
 use super::{Function, arg, function, string, variadic};
 use crate::engine::print;
@@ -32,7 +32,7 @@ pub(super) static TABLE: &[Function] = &[
         escaped(engine, args, url_query)
     }),
     variadic("call", 1, |_, _| {
-        Err(Failure::wrong_type(
+        Err(EvalFailure::wrong_type(
             "a chart's values have no functions to call",
         ))
     }),
@@ -41,7 +41,7 @@ pub(super) static TABLE: &[Function] = &[
             return Ok(Value::Nil);
         };
         if others.is_empty() {
-            return Err(Failure::wrong_type("missing argument for comparison"));
+            return Err(EvalFailure::wrong_type("missing argument for comparison"));
         }
         for other in others {
             if equal(first, other, engine)? {
@@ -63,7 +63,7 @@ fn count(n: usize) -> Value {
     Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
-fn len(value: &Value) -> Result<Value, Failure> {
+fn len(value: &Value) -> Result<Value, EvalFailure> {
     Ok(match value {
         Value::Str(text) => count(text.len()),
         Value::Bytes(bytes, _) => count(bytes.len()),
@@ -71,9 +71,9 @@ fn len(value: &Value) -> Result<Value, Failure> {
         Value::Map(map, _) => count(map.borrow().len()),
         Value::Object(Object::Files(files)) => count(files.len()),
         Value::Object(Object::Versions(capabilities)) => count(capabilities.api_versions.len()),
-        Value::Nil => return Err(Failure::wrong_type("len of nil pointer")),
+        Value::Nil => return Err(EvalFailure::wrong_type("len of nil pointer")),
         value => {
-            return Err(Failure::wrong_type(format!(
+            return Err(EvalFailure::wrong_type(format!(
                 "len of type {}",
                 value.type_name()
             )));
@@ -82,30 +82,30 @@ fn len(value: &Value) -> Result<Value, Failure> {
 }
 
 /// Returns the position of an index; `most` itself is valid for the end of a slice.
-fn position(index: &Value, most: usize) -> Result<usize, Failure> {
+fn position(index: &Value, most: usize) -> Result<usize, EvalFailure> {
     let number = match index {
         Value::Int(n) | Value::Int64(n) => *n,
-        Value::Nil => return Err(Failure::wrong_type("cannot index slice/array with nil")),
+        Value::Nil => return Err(EvalFailure::wrong_type("cannot index slice/array with nil")),
         value => {
             let message = format!("cannot index slice/array with type {}", value.type_name());
-            return Err(Failure::wrong_type(message));
+            return Err(EvalFailure::wrong_type(message));
         }
     };
     usize::try_from(number)
         .ok()
         .filter(|number| *number <= most)
-        .ok_or_else(|| Failure::refused(format!("index out of range: {number}")))
+        .ok_or_else(|| EvalFailure::refused(format!("index out of range: {number}")))
 }
 
-fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let mut value = args[0].clone();
     for key in &args[1..] {
         let next = match &value {
-            Value::Nil => return Err(Failure::wrong_type("index of untyped nil")),
+            Value::Nil => return Err(EvalFailure::wrong_type("index of untyped nil")),
             Value::Map(map, _) => {
                 let key = match key {
                     Value::Nil => {
-                        return Err(Failure::wrong_type(
+                        return Err(EvalFailure::wrong_type(
                             "value is nil; should be of type string",
                         ));
                     }
@@ -113,7 +113,7 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
                     key => {
                         let found = key.type_name();
                         let message = format!("value has type {found}; should be string");
-                        return Err(Failure::wrong_type(message));
+                        return Err(EvalFailure::wrong_type(message));
                     }
                 };
                 map.borrow().get(&*key).cloned().unwrap_or_default()
@@ -125,7 +125,7 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
             Value::Str(text) => {
                 let at = position(key, text.len().saturating_sub(1))?;
                 let byte = text.as_bytes().get(at).copied();
-                let byte = byte.ok_or_else(|| Failure::refused("index out of range: 0"))?;
+                let byte = byte.ok_or_else(|| EvalFailure::refused("index out of range: 0"))?;
                 Value::Int(i64::from(byte))
             }
             value => {
@@ -133,11 +133,11 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
                     let at = position(key, items.len())?;
                     let item = items.get(at).cloned();
                     item.ok_or_else(|| {
-                        Failure::refused(format!("reflect: slice index out of range: {at}"))
+                        EvalFailure::refused(format!("reflect: slice index out of range: {at}"))
                     })?
                 } else {
                     let message = format!("can't index item of type {}", value.type_name());
-                    return Err(Failure::wrong_type(message));
+                    return Err(EvalFailure::wrong_type(message));
                 }
             }
         };
@@ -147,10 +147,10 @@ fn index(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
 }
 
 /// Sprig's `slice`, which hides Go's: returns a part of a list.
-fn slice(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn slice(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let Some((items, elem)) = object::slice(&args[0]) else {
         let kind = args[0].kind();
-        return Err(Failure::refused(format!(
+        return Err(EvalFailure::refused(format!(
             "list should be type of slice or array but {kind}"
         )));
     };
@@ -163,7 +163,7 @@ fn slice(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     };
     let range = bound(1, 0).zip(bound(2, items.len()));
     let part = range.and_then(|(start, end)| items.get(start..end));
-    let part = part.ok_or_else(|| Failure::refused("slice bounds out of range"))?;
+    let part = part.ok_or_else(|| EvalFailure::refused("slice bounds out of range"))?;
     Ok(part_of(elem, part.to_vec()))
 }
 
@@ -192,8 +192,8 @@ fn basic(value: &Value) -> Basic<'_> {
     }
 }
 
-fn equal(a: &Value, b: &Value, engine: &mut Engine<'_>) -> Result<bool, Failure> {
-    let incompatible = || Failure::wrong_type("incompatible types for comparison");
+fn equal(a: &Value, b: &Value, engine: &mut Engine<'_>) -> Result<bool, EvalFailure> {
+    let incompatible = || EvalFailure::wrong_type("incompatible types for comparison");
     match (basic(a), basic(b)) {
         (Basic::Bool(a), Basic::Bool(b)) => Ok(a == b),
         (Basic::Int(a), Basic::Int(b)) => Ok(a == b),
@@ -208,23 +208,23 @@ fn equal(a: &Value, b: &Value, engine: &mut Engine<'_>) -> Result<bool, Failure>
                 let (first, second) = (print::text(a, engine)?, print::text(b, engine)?);
                 let (a, b) = (a.type_name(), b.type_name());
                 let message = format!("non-comparable types {a}: {first}, {b}: {second}");
-                Err(Failure::wrong_type(message))
+                Err(EvalFailure::wrong_type(message))
             }
         },
         _ => Err(incompatible()),
     }
 }
 
-fn ordered(args: &[Value], holds: fn(Ordering) -> bool) -> Result<Value, Failure> {
+fn ordered(args: &[Value], holds: fn(Ordering) -> bool) -> Result<Value, EvalFailure> {
     let order = match (basic(arg(args, 0)), basic(arg(args, 1))) {
         (Basic::Int(a), Basic::Int(b)) => Some(a.cmp(&b)),
         (Basic::Float(a), Basic::Float(b)) => a.partial_cmp(&b),
         (Basic::Text(a), Basic::Text(b)) => Some(a.cmp(&b)),
         (Basic::Nil | Basic::Other | Basic::Bool(_), _)
         | (_, Basic::Nil | Basic::Other | Basic::Bool(_)) => {
-            return Err(Failure::wrong_type("invalid type for comparison"));
+            return Err(EvalFailure::wrong_type("invalid type for comparison"));
         }
-        _ => return Err(Failure::wrong_type("incompatible types for comparison")),
+        _ => return Err(EvalFailure::wrong_type("incompatible types for comparison")),
     };
     Ok(Value::Bool(order.is_some_and(holds)))
 }
@@ -234,7 +234,7 @@ fn escaped(
     engine: &mut Engine<'_>,
     args: &[Value],
     escape: fn(char, &mut String),
-) -> Result<Value, Failure> {
+) -> Result<Value, EvalFailure> {
     let text = match args {
         [Value::Nil] => "<no value>".to_owned(),
         [only] => print::text(only, engine)?,

@@ -1,6 +1,6 @@
 //! Helm's own functions.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 use orkestra_core::value::Node;
 
 use super::{Function, arg, function, string, strval};
@@ -22,7 +22,7 @@ pub(super) static TABLE: &[Function] = &[
     }),
     function("required", 2, required),
     function("fail", 1, |_, args| {
-        Err(Failure::refused(string(&args[0])?))
+        Err(EvalFailure::refused(string(&args[0])?))
     }),
     function("lookup", 4, |_, args| {
         for arg in args {
@@ -57,25 +57,25 @@ pub(super) static TABLE: &[Function] = &[
     }),
 ];
 
-fn required(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn required(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let message = string(&args[0])?;
     let value = &args[1];
     let missing = value.is_nil() || value.as_str().is_some_and(str::is_empty);
     engine.steps(1)?;
     if missing {
-        return Err(Failure::refused(message));
+        return Err(EvalFailure::refused(message));
     }
     Ok(value.clone())
 }
 
-fn from_yaml(engine: &mut Engine<'_>, text: &Value, list: bool) -> Result<Value, Failure> {
+fn from_yaml(engine: &mut Engine<'_>, text: &Value, list: bool) -> Result<Value, EvalFailure> {
     let text = string(text)?;
     engine.steps(text.len() as u64)?;
     engine.text(text.len().saturating_mul(4))?;
     parsed(yaml::read(&text), list, engine)
 }
 
-fn from_json(engine: &mut Engine<'_>, text: &Value, list: bool) -> Result<Value, Failure> {
+fn from_json(engine: &mut Engine<'_>, text: &Value, list: bool) -> Result<Value, EvalFailure> {
     let text = string(text)?;
     engine.steps(text.len() as u64)?;
     engine.text(text.len().saturating_mul(4))?;
@@ -88,7 +88,7 @@ fn parsed(
     read: Result<Node, String>,
     list: bool,
     engine: &mut Engine<'_>,
-) -> Result<Value, Failure> {
+) -> Result<Value, EvalFailure> {
     let error = match (read, list) {
         (Ok(node @ Node::List(_)), true) | (Ok(node @ Node::Map(_)), false) => {
             let value = Value::from_node(&node);
@@ -123,7 +123,7 @@ fn parsed(
 }
 
 /// Converts a value to text, as `toString` does.
-pub(super) fn to_string(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+pub(super) fn to_string(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     match arg(args, 0) {
         Value::Str(text) => Ok(Value::Str(text.clone())),
         value => strval(value, engine).map(Value::text),

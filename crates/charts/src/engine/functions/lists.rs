@@ -1,6 +1,6 @@
 //! Lists. No function changes them in place.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 
 use super::{Function, Run, function, int, slice, variadic};
 use crate::engine::Engine;
@@ -92,7 +92,7 @@ table! {
     },
     "chunk" "mustChunk" function(2) |engine, args| {
         let size = usize::try_from(int(&args[0])?).ok().filter(|size| *size > 0);
-        let size = size.ok_or_else(|| Failure::refused("chunk takes a positive size"))?;
+        let size = size.ok_or_else(|| EvalFailure::refused("chunk takes a positive size"))?;
         let (items, _) = slice("chunk", &args[1])?;
         engine.items(items.len().saturating_mul(2))?;
         let chunks = items.chunks(size).map(|chunk| Value::list(chunk.to_vec()));
@@ -100,23 +100,24 @@ table! {
     },
 }
 
-fn list(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn list(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     engine.items(args.len())?;
     Ok(Value::list(args.to_vec()))
 }
 
-fn append(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn append(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let (items, _) = slice("push", &args[0])?;
     engine.items(items.len() + 1)?;
     let item = std::iter::once(args[1].clone());
     Ok(Value::list(items.iter().cloned().chain(item).collect()))
 }
 
-fn concat(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn concat(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let mut all = Vec::new();
     for list in args {
-        let (items, _) = slice("concat", list)
-            .map_err(|_| Failure::refused(format!("Cannot concat type {} as list", list.kind())))?;
+        let (items, _) = slice("concat", list).map_err(|_| {
+            EvalFailure::refused(format!("Cannot concat type {} as list", list.kind()))
+        })?;
         engine.items(items.len())?;
         all.extend(items.iter().cloned());
     }
@@ -124,7 +125,7 @@ fn concat(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
 }
 
 /// True if a list contains an item.
-fn is_in(items: &[Value], wanted: &Value, engine: &mut Engine<'_>) -> Result<bool, Failure> {
+fn is_in(items: &[Value], wanted: &Value, engine: &mut Engine<'_>) -> Result<bool, EvalFailure> {
     engine.whole(wanted)?;
     engine.steps(items.len() as u64)?;
     Ok(items.iter().any(|item| wanted.deep_equal(item)))

@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 
 use crate::engine::Engine;
 use crate::engine::print;
@@ -39,7 +39,7 @@ use crate::value::{Elem, Items, Raw, Table, Value, object};
 pub(crate) use regexes::as_rust_regex;
 
 /// The implementation of a function.
-type Run = fn(&mut Engine<'_>, &[Value]) -> Result<Value, Failure>;
+type Run = fn(&mut Engine<'_>, &[Value]) -> Result<Value, EvalFailure>;
 
 /// A function.
 pub(crate) struct Function {
@@ -110,7 +110,7 @@ pub(crate) fn call(
     function: &Function,
     args: &[Value],
     engine: &mut Engine<'_>,
-) -> Result<Value, Failure> {
+) -> Result<Value, EvalFailure> {
     let Function {
         name,
         least,
@@ -125,7 +125,7 @@ pub(crate) fn call(
             None => format!("at least {least}"),
         };
         let message = format!("wrong number of args for {name}: want {wanted} got {given}");
-        return Err(Failure::wrong_type(message));
+        return Err(EvalFailure::wrong_type(message));
     }
     let bytes: usize = args
         .iter()
@@ -140,7 +140,7 @@ pub(crate) fn call(
         {
             return failure;
         }
-        Failure::new(failure.kind(), format!("error calling {name}: {message}"))
+        EvalFailure::new(failure.kind(), format!("error calling {name}: {message}"))
     })
 }
 
@@ -150,18 +150,18 @@ fn arg(args: &[Value], position: usize) -> &Value {
 }
 
 /// Returns the error for an argument of a wrong type.
-fn wrong(expected: &str, value: &Value) -> Failure {
+fn wrong(expected: &str, value: &Value) -> EvalFailure {
     let found = match value {
         Value::Nil => "interface {}".to_owned(),
         value => value.type_name(),
     };
-    Failure::wrong_type(format!(
+    EvalFailure::wrong_type(format!(
         "wrong type for value; expected {expected}; got {found}"
     ))
 }
 
 /// Returns a `string`; invalid UTF-8 is replaced.
-pub(crate) fn string(value: &Value) -> Result<Cow<'_, str>, Failure> {
+pub(crate) fn string(value: &Value) -> Result<Cow<'_, str>, EvalFailure> {
     match value {
         Value::Str(text) => Ok(Cow::Borrowed(text)),
         Value::Bytes(bytes, Raw::Text) => Ok(String::from_utf8_lossy(bytes)),
@@ -170,7 +170,7 @@ pub(crate) fn string(value: &Value) -> Result<Cow<'_, str>, Failure> {
 }
 
 /// Returns the bytes of a `string`.
-fn string_bytes(value: &Value) -> Result<&[u8], Failure> {
+fn string_bytes(value: &Value) -> Result<&[u8], EvalFailure> {
     match value {
         Value::Str(text) => Ok(text.as_bytes()),
         Value::Bytes(bytes, Raw::Text) => Ok(bytes),
@@ -179,7 +179,7 @@ fn string_bytes(value: &Value) -> Result<&[u8], Failure> {
 }
 
 /// Returns an `int`.
-fn int(value: &Value) -> Result<i64, Failure> {
+fn int(value: &Value) -> Result<i64, EvalFailure> {
     match value {
         Value::Int(n) => Ok(*n),
         value => Err(wrong("int", value)),
@@ -187,7 +187,7 @@ fn int(value: &Value) -> Result<i64, Failure> {
 }
 
 /// Returns a `bool`.
-fn boolean(value: &Value) -> Result<bool, Failure> {
+fn boolean(value: &Value) -> Result<bool, EvalFailure> {
     match value {
         Value::Bool(b) => Ok(*b),
         value => Err(wrong("bool", value)),
@@ -195,7 +195,7 @@ fn boolean(value: &Value) -> Result<bool, Failure> {
 }
 
 /// Returns a map.
-fn table(value: &Value) -> Result<&Rc<Table>, Failure> {
+fn table(value: &Value) -> Result<&Rc<Table>, EvalFailure> {
     match value {
         Value::Map(map, _) => Ok(map),
         value => Err(wrong("map[string]interface {}", value)),
@@ -203,13 +203,13 @@ fn table(value: &Value) -> Result<&Rc<Table>, Failure> {
 }
 
 /// Returns a slice, for a function whose error for other types is `Cannot … on type …`.
-fn slice(what: &str, value: &Value) -> Result<(Rc<Items>, Elem), Failure> {
+fn slice(what: &str, value: &Value) -> Result<(Rc<Items>, Elem), EvalFailure> {
     object::slice(value)
-        .ok_or_else(|| Failure::refused(format!("Cannot {what} on type {}", value.kind())))
+        .ok_or_else(|| EvalFailure::refused(format!("Cannot {what} on type {}", value.kind())))
 }
 
 /// Converts a value to text, as Sprig's `toString` does.
-fn strval(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
+fn strval(value: &Value, engine: &mut Engine<'_>) -> Result<String, EvalFailure> {
     match value {
         Value::Bytes(bytes, _) => Ok(String::from_utf8_lossy(bytes).into_owned()),
         value => print::text(value, engine),
@@ -217,7 +217,7 @@ fn strval(value: &Value, engine: &mut Engine<'_>) -> Result<String, Failure> {
 }
 
 /// Converts a value to texts, as Sprig's `join` does: the items of a list that are not nil, or the value alone.
-fn strings_of(value: &Value, engine: &mut Engine<'_>) -> Result<Vec<String>, Failure> {
+fn strings_of(value: &Value, engine: &mut Engine<'_>) -> Result<Vec<String>, EvalFailure> {
     match object::slice(value) {
         Some((items, _)) => {
             engine.items(items.len())?;
@@ -233,7 +233,7 @@ fn strings_of(value: &Value, engine: &mut Engine<'_>) -> Result<Vec<String>, Fai
 }
 
 /// Charges for a text and returns it.
-fn built(text: String, engine: &mut Engine<'_>) -> Result<Value, Failure> {
+fn built(text: String, engine: &mut Engine<'_>) -> Result<Value, EvalFailure> {
     engine.text(text.len())?;
     Ok(Value::text(text))
 }

@@ -1,6 +1,6 @@
 //! Numbers: arithmetic in `int64` and `float64`, conversions, sequences.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 
 use super::{Function, function, int, string, variadic};
 use crate::engine::Engine;
@@ -59,7 +59,7 @@ pub(super) static TABLE: &[Function] = &[
     }),
     variadic("divf", 1, |_, args| {
         if args.iter().skip(1).any(|arg| to_f64(arg) == 0.0) {
-            return Err(Failure::refused("decimal division by 0"));
+            return Err(EvalFailure::refused("decimal division by 0"));
         }
         Ok(Value::Float(folded(args, |a, b| a / b)))
     }),
@@ -97,7 +97,7 @@ pub(super) static TABLE: &[Function] = &[
         let (least, most) = (int(&args[0])?, int(&args[1])?);
         let range = u64::try_from(most.saturating_sub(least)).unwrap_or(0);
         if range == 0 {
-            return Err(Failure::refused("invalid argument to Intn"));
+            return Err(EvalFailure::refused("invalid argument to Intn"));
         }
         let drawn = engine.random(16)?;
         // 128 bits over a range of at most 64, so the bias is negligible.
@@ -165,10 +165,12 @@ fn divided(
     args: &[Value],
     checked: fn(i64, i64) -> Option<i64>,
     wrapping: fn(i64, i64) -> i64,
-) -> Result<Value, Failure> {
+) -> Result<Value, EvalFailure> {
     let (a, b) = (to_i64(&args[0]), to_i64(&args[1]));
     if b == 0 {
-        return Err(Failure::refused("runtime error: integer divide by zero"));
+        return Err(EvalFailure::refused(
+            "runtime error: integer divide by zero",
+        ));
     }
     Ok(Value::Int64(
         checked(a, b).unwrap_or_else(|| wrapping(a, b)),
@@ -185,11 +187,11 @@ fn rounded(n: f64) -> f64 {
     format!("{n:.15e}").parse().unwrap_or(n)
 }
 
-fn most(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn most(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     Ok(Value::Int64(args.iter().map(to_i64).max().unwrap_or(0)))
 }
 
-fn round(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn round(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let places = i32::try_from(int(&args[1])?).unwrap_or(i32::MAX);
     let on = match args.get(2) {
         Some(Value::Float(on)) => *on,
@@ -205,7 +207,12 @@ fn round(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
 }
 
 /// Returns the numbers from `start` up or down to `end`.
-fn sequence(engine: &mut Engine<'_>, start: i64, end: i64, step: i64) -> Result<Vec<i64>, Failure> {
+fn sequence(
+    engine: &mut Engine<'_>,
+    start: i64,
+    end: i64,
+    step: i64,
+) -> Result<Vec<i64>, EvalFailure> {
     let downwards = end < start;
     if downwards == (step >= 0) || step == 0 {
         return Ok(Vec::new());
@@ -227,7 +234,7 @@ fn ints(numbers: Vec<i64>) -> Value {
     Value::List(Items::new(numbers), Elem::Int)
 }
 
-fn seq(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn seq(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let numbers = args.iter().map(int).collect::<Result<Vec<i64>, _>>()?;
     let sign = |start: i64, end: i64| if end < start { -1 } else { 1 };
     let (start, end, step) = match numbers[..] {

@@ -1,6 +1,6 @@
 //! Paths and URLs.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 
 use super::{Function, function, string, table};
 use crate::engine::Engine;
@@ -76,10 +76,10 @@ fn ext(path: &str) -> &str {
 }
 
 /// Source: Go's net/url, `Parse`.
-fn url_parse(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn url_parse(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let text = string(&args[0])?;
     if text.chars().any(|c| c.is_ascii_control()) {
-        return Err(Failure::refused(
+        return Err(EvalFailure::refused(
             "unable to parse url: invalid control character in URL",
         ));
     }
@@ -92,7 +92,7 @@ fn url_parse(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     let (scheme, rest) = match rest.split_once(':') {
         Some((scheme, rest)) if is_scheme(scheme) => (scheme.to_ascii_lowercase(), rest),
         Some(("", _)) => {
-            return Err(Failure::refused(
+            return Err(EvalFailure::refused(
                 "unable to parse url: missing protocol scheme",
             ));
         }
@@ -133,14 +133,16 @@ fn url_parse(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
 }
 
 /// Resolves the `%` escapes of a text.
-fn unescaped(text: &str) -> Result<Vec<u8>, Failure> {
+fn unescaped(text: &str) -> Result<Vec<u8>, EvalFailure> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('%') {
         out.extend_from_slice(&rest.as_bytes()[..at]);
         let digits = rest.get(at + 1..at + 3);
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        out.push(byte.ok_or_else(|| Failure::refused("unable to parse url: invalid URL escape"))?);
+        out.push(
+            byte.ok_or_else(|| EvalFailure::refused("unable to parse url: invalid URL escape"))?,
+        );
         rest = &rest[at + 3..];
     }
     out.extend_from_slice(rest.as_bytes());
@@ -162,12 +164,12 @@ fn escaped(text: &str, allowed: &str) -> String {
 }
 
 /// Source: Go's net/url, `URL.String`.
-fn url_join(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn url_join(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let map = table(&args[0])?.borrow();
     let part = |name: &str| match map.get(name) {
         None => Ok(String::new()),
         Some(value @ (Value::Str(_) | Value::Bytes(..))) => Ok(string(value)?.into_owned()),
-        Some(value) => Err(Failure::refused(format!(
+        Some(value) => Err(EvalFailure::refused(format!(
             "unable to parse {name} key, must be of type string, but {} found",
             value.kind()
         ))),

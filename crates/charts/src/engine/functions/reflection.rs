@@ -1,6 +1,6 @@
 //! Types, emptiness and defaults.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 
 use super::{Function, arg, boolean, function, string, variadic};
 use crate::value::Value;
@@ -51,7 +51,7 @@ pub(super) static TABLE: &[Function] = &[
     function("mustDeepCopy", 1, deep_copy),
 ];
 
-fn deep_copy(engine: &mut crate::engine::Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn deep_copy(engine: &mut crate::engine::Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     engine.whole(&args[0])?;
     Ok(args[0].deep_copy())
 }

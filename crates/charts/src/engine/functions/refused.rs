@@ -1,6 +1,6 @@
 //! Functions of Helm that fail here, each with the reason.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 
 use super::{Function, variadic};
 
@@ -9,7 +9,7 @@ macro_rules! refused {
     ($($name:literal: $reason:literal,)*) => {
         pub(super) static TABLE: &[Function] = &[
             $(variadic($name, 0, |_, _| {
-                Err(Failure::refused(concat!("`", $name, "` is not supported: ", $reason)))
+                Err(EvalFailure::refused(concat!("`", $name, "` is not supported: ", $reason)))
             }),)*
         ];
     };

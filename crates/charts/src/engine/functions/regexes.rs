@@ -1,6 +1,6 @@
 //! Regular expressions in RE2's syntax, with Go's syntax for replacements.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 use regex::{Captures, Regex};
 
 use super::{Function, built, function, int, string};
@@ -119,7 +119,7 @@ fn push_escape(out: &mut String, escaped: char, in_class: bool) {
 fn prepared<'a>(
     engine: &mut Engine<'_>,
     args: &'a [Value],
-) -> Result<(std::rc::Rc<Regex>, std::borrow::Cow<'a, str>), Failure> {
+) -> Result<(std::rc::Rc<Regex>, std::borrow::Cow<'a, str>), EvalFailure> {
     let pattern = string(&args[0])?;
     let regex = engine.regex(&pattern)?;
     let text = string(&args[1])?;
@@ -128,19 +128,19 @@ fn prepared<'a>(
     Ok((regex, text))
 }
 
-fn is_match(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn is_match(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let (regex, text) = prepared(engine, args)?;
     Ok(Value::Bool(regex.is_match(&text)))
 }
 
-fn find(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn find(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let (regex, text) = prepared(engine, args)?;
     Ok(Value::text(
         regex.find(&text).map_or("", |found| found.as_str()),
     ))
 }
 
-fn find_all(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn find_all(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let (regex, text) = prepared(engine, args)?;
     let most = usize::try_from(int(&args[2])?).unwrap_or(usize::MAX);
     let mut found = Vec::new();
@@ -151,12 +151,12 @@ fn find_all(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::texts(found))
 }
 
-fn replace_all(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn replace_all(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let template = string(&args[2])?;
     replaced(engine, args, |found, out| expand(&template, found, out))
 }
 
-fn replace_literal(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn replace_literal(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let literal = string(&args[2])?;
     replaced(engine, args, |_, out| out.push_str(&literal))
 }
@@ -165,7 +165,7 @@ fn replaced(
     engine: &mut Engine<'_>,
     args: &[Value],
     write: impl Fn(&Captures<'_>, &mut String),
-) -> Result<Value, Failure> {
+) -> Result<Value, EvalFailure> {
     let (regex, text) = prepared(engine, args)?;
     let (mut out, mut from) = (String::new(), 0);
     for found in regex.captures_iter(&text) {
@@ -218,7 +218,7 @@ fn expand(template: &str, found: &Captures<'_>, out: &mut String) {
 }
 
 /// Source: Go's package regexp, `Split`.
-fn split(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn split(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let (regex, text) = prepared(engine, args)?;
     let most = match int(&args[2])? {
         0 => return Ok(Value::texts([""; 0])),

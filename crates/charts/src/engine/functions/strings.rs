@@ -1,6 +1,6 @@
 //! Texts: substrings, padding, comparison and joining.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 
 use super::helm::to_string;
 use super::{
@@ -54,7 +54,7 @@ pub(super) static TABLE: &[Function] = &[
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
         let part = range.and_then(|(start, end)| text.get(start..end));
         part.map(Value::bytes)
-            .ok_or_else(|| Failure::refused("slice bounds out of range"))
+            .ok_or_else(|| EvalFailure::refused("slice bounds out of range"))
     }),
     function("trunc", 2, |_, args| {
         let (count, text) = (int(&args[0])?, string_bytes(&args[1])?);
@@ -136,21 +136,23 @@ pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace()
 }
 
-fn trim_all(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn trim_all(_: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let (cut, text) = (string(&args[0])?, string(&args[1])?);
     Ok(Value::text(text.trim_matches(|c| cut.contains(c))))
 }
 
-fn repeat(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn repeat(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     let (count, text) = (int(arg(args, 0))?, string(arg(args, 1))?);
-    let count = usize::try_from(count).map_err(|_| Failure::refused("negative Repeat count"))?;
+    let count =
+        usize::try_from(count).map_err(|_| EvalFailure::refused("negative Repeat count"))?;
     engine.text(text.len().saturating_mul(count))?;
     Ok(Value::text(text.repeat(count)))
 }
 
-fn indent(engine: &mut Engine<'_>, args: &[Value], before: &str) -> Result<Value, Failure> {
+fn indent(engine: &mut Engine<'_>, args: &[Value], before: &str) -> Result<Value, EvalFailure> {
     let (spaces, text) = (int(&args[0])?, string(&args[1])?);
-    let spaces = usize::try_from(spaces).map_err(|_| Failure::refused("negative Repeat count"))?;
+    let spaces =
+        usize::try_from(spaces).map_err(|_| EvalFailure::refused("negative Repeat count"))?;
     let lines = text.matches('\n').count() + 1;
     engine.text(text.len().saturating_add(lines.saturating_mul(spaces)))?;
     let pad = " ".repeat(spaces);
@@ -164,7 +166,7 @@ fn split(
     text: &str,
     separator: &str,
     count: Option<usize>,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, EvalFailure> {
     engine.items(match separator {
         "" => text.len(),
         separator => text.matches(separator).count() + 1,

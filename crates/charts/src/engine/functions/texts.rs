@@ -1,6 +1,6 @@
 //! Texts: case, words, lines.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 
 use super::strings::is_space;
 use super::{Function, arg, built, function, int, string};
@@ -279,7 +279,7 @@ fn wrap(
     line: &str,
     text: &str,
     cut_words: bool,
-) -> Result<Value, Failure> {
+) -> Result<Value, EvalFailure> {
     let width = usize::try_from(width).unwrap_or(0).max(1);
     let line = if line.is_empty() { "\n" } else { line };
     engine.text(

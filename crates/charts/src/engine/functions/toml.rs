@@ -1,6 +1,6 @@
 //! TOML output.
 
-use orkestra_core::template::go::Failure;
+use orkestra_core::template::go::EvalFailure;
 use orkestra_core::value::{Map, Node};
 
 use super::{Function, built, function, wrong};
@@ -13,7 +13,7 @@ pub(super) static TABLE: &[Function] = &[
 ];
 
 /// Source: github.com/BurntSushi/toml: plain keys before tables, both in order, tables indented by level.
-fn to_toml(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn to_toml(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     engine.whole(&args[0])?;
     let Value::Map(map, _) = &args[0] else {
         return Err(wrong("map[string]interface {}", &args[0]));
@@ -51,7 +51,7 @@ fn tables(node: &Node) -> Option<&[Node]> {
         .then_some(items)
 }
 
-fn table(out: &mut String, map: &Map, path: &mut Vec<String>) -> Result<(), Failure> {
+fn table(out: &mut String, map: &Map, path: &mut Vec<String>) -> Result<(), EvalFailure> {
     let indent = "  ".repeat(path.len().saturating_sub(1));
     let plain = |node: &Node| node.as_map().is_none() && tables(node).is_none();
     for (name, value) in map.iter().filter(|(_, value)| plain(value)) {
@@ -124,7 +124,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-fn inline(out: &mut String, node: &Node) -> Result<(), Failure> {
+fn inline(out: &mut String, node: &Node) -> Result<(), EvalFailure> {
     match node {
         Node::Str(text) => out.push_str(&quoted(text)),
         Node::Float(n) if n.fract() == 0.0 && n.abs() < 1e21 => out.push_str(&format!("{n:.1}")),
@@ -146,7 +146,7 @@ fn inline(out: &mut String, node: &Node) -> Result<(), Failure> {
             out.push('}');
         }
         Node::Null => {
-            return Err(Failure::refused(
+            return Err(EvalFailure::refused(
                 "toml: cannot encode array with nil element",
             ));
         }

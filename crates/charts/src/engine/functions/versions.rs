@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use orkestra_core::template::go::{Failure, parse_version, satisfies};
+use orkestra_core::template::go::{EvalFailure, parse_version, satisfies};
 
 use super::{Function, function, string};
 use crate::value::Object;
@@ -22,11 +22,11 @@ pub(super) static TABLE: &[Function] = &[
         engine.steps(8 + constraint.len() as u64)?;
         let version = version(&text)?;
         let holds = satisfies(&constraint, &version);
-        let malformed = || Failure::refused(format!("improper constraint: {constraint}"));
+        let malformed = || EvalFailure::refused(format!("improper constraint: {constraint}"));
         holds.map(Value::Bool).ok_or_else(malformed)
     }),
 ];
 
-fn version(text: &str) -> Result<semver::Version, Failure> {
-    parse_version(text).ok_or_else(|| Failure::refused("invalid semantic version"))
+fn version(text: &str) -> Result<semver::Version, EvalFailure> {
+    parse_version(text).ok_or_else(|| EvalFailure::refused("invalid semantic version"))
 }

@@ -39,7 +39,7 @@ use self::{
 pub struct Flow(Arc<Inner>);
 
 struct Inner {
-    state: Mutex<State>,
+    state: Mutex<FlowState>,
     metrics: OnceLock<FlowMetrics>,
     /// Notified when no request is in flight.
     idle: Notify,
@@ -47,7 +47,7 @@ struct Inner {
     random: Box<dyn Fn() -> f64 + Send + Sync>,
 }
 
-struct State {
+struct FlowState {
     limit: Limit,
     shares: Shares,
     waiting: HashMap<QueuePosition, oneshot::Sender<()>>,
@@ -69,7 +69,7 @@ impl Flow {
     /// Nothing in flight. `random` draws numbers from 0 to 1.
     pub fn new(random: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(Inner {
-            state: Mutex::new(State {
+            state: Mutex::new(FlowState {
                 limit: Limit::new(),
                 shares: Shares::default(),
                 waiting: HashMap::new(),
@@ -126,12 +126,12 @@ impl Flow {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FlowState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts every request that may start.
-    fn let_go(&self, state: &mut State) {
+    fn let_go(&self, state: &mut FlowState) {
         let limit = state.limit.at(Instant::now());
         while let Some(ticket) = state.shares.next(limit) {
             if let Some(sender) = state.waiting.remove(&ticket) {
@@ -159,7 +159,7 @@ impl Flow {
         }
     }
 
-    fn publish(&self, state: &State) {
+    fn publish(&self, state: &FlowState) {
         if let Some(metrics) = self.0.metrics.get() {
             metrics.set(state.shares.in_flight(), state.limit.current());
         }

@@ -27,20 +27,20 @@ use super::{
 
 /// The sending half of a connection.
 #[derive(Clone)]
-pub(super) enum Wire {
+pub(super) enum ConnectionSender {
     /// Takes concurrent requests.
     Two(http2::SendRequest<Body>),
     /// Takes one request at a time: `None` while a request is in flight.
     One(Arc<Mutex<Option<http1::SendRequest<Body>>>>),
 }
 
-impl Wire {
+impl ConnectionSender {
     pub(super) fn one(sender: http1::SendRequest<Body>) -> Self {
         Self::One(Arc::new(Mutex::new(Some(sender))))
     }
 }
 
-impl Sender for Wire {
+impl Sender for ConnectionSender {
     fn is_closed(&self) -> bool {
         match self {
             Self::Two(sender) => sender.is_closed(),
@@ -121,8 +121,8 @@ pub(super) async fn exchange(
     for _ in 0..ATTEMPTS {
         let (slot, wire) = pool.seat(used_for).await?;
         let sent = match wire {
-            Wire::Two(sender) => multiplexed(sender, slot, request).await,
-            Wire::One(sender) => alone(&sender, slot, request).await,
+            ConnectionSender::Two(sender) => multiplexed(sender, slot, request).await,
+            ConnectionSender::One(sender) => alone(&sender, slot, request).await,
         };
         request = match sent {
             Ok(answer) => return Ok(answer),

@@ -37,7 +37,7 @@ use tokio::{
 };
 use tower::{BoxError, Service};
 
-use self::exchange::{Answer, Slot, Wire};
+use self::exchange::{Answer, ConnectionSender, Slot};
 use super::{
     CONNECT_TIMEOUT, Error,
     connections::{Connections, IDLE, Id, StreamSlot, Use},
@@ -67,7 +67,7 @@ struct Pool {
 }
 
 struct Connected {
-    connections: Connections<Wire>,
+    connections: Connections<ConnectionSender>,
     /// Connections that are being opened.
     dials: HashMap<Id, Dial>,
 }
@@ -113,7 +113,7 @@ impl Pool {
     }
 
     /// Returns a place on a connection, which is opened if necessary.
-    async fn seat(self: &Arc<Self>, used_for: Use) -> Result<(Slot, Wire), BoxError> {
+    async fn seat(self: &Arc<Self>, used_for: Use) -> Result<(Slot, ConnectionSender), BoxError> {
         for _ in 0..ATTEMPTS {
             let dial = {
                 let mut book = self.book();
@@ -202,12 +202,15 @@ impl Open {
     }
 }
 
-async fn open(dialer: &Dialer, used_for: Use) -> Result<(Wire, Open), DialError> {
+async fn open(dialer: &Dialer, used_for: Use) -> Result<(ConnectionSender, Open), DialError> {
     let Dialed { stream, is_http2 } = dialer.dial().await?;
     let refused = |error| DialError::Handshake(Arc::new(error));
     if !is_http2 {
         let (sender, connection) = http1::handshake(stream).await.map_err(refused)?;
-        return Ok((Wire::one(sender), Open::One(Box::pin(connection))));
+        return Ok((
+            ConnectionSender::one(sender),
+            Open::One(Box::pin(connection)),
+        ));
     }
     let mut builder = http2::Builder::new(TokioExecutor::new());
     if used_for == Use::Watches {
@@ -233,7 +236,10 @@ async fn open(dialer: &Dialer, used_for: Use) -> Result<(Wire, Open), DialError>
         }
         sleep(Duration::from_millis(1)).await;
     }
-    Ok((Wire::Two(sender), Open::Two(Box::new(connection))))
+    Ok((
+        ConnectionSender::Two(sender),
+        Open::Two(Box::new(connection)),
+    ))
 }
 
 /// Runs a connection until the server closes it, or until it has been idle.

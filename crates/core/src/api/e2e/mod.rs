@@ -56,7 +56,7 @@ pub struct E2eSpec {
     /// The cluster for the test.
     pub cluster: Option<Cluster>,
     /// An operator that `ork` does not start.
-    pub custom: Option<Custom>,
+    pub custom: Option<CustomOperator>,
     /// Preparation before the operator starts.
     pub setup: Option<E2eSetup>,
     /// Functions that the templates of `when` and `or` can call.
@@ -74,7 +74,7 @@ pub struct E2eSpec {
 #[serde(rename_all = "camelCase", default)]
 pub struct Cluster {
     /// The provider of the cluster. Default `kind`.
-    pub provider: Option<Provider>,
+    pub provider: Option<ClusterProvider>,
     /// Name of the kind cluster. Default `ork-e2e`.
     pub name: Option<String>,
     /// If `true`, uses the kind cluster of that name if it is in the kubeconfig. Default `false`.
@@ -84,7 +84,7 @@ pub struct Cluster {
 /// A provider of the cluster of a test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Provider {
+pub enum ClusterProvider {
     /// A cluster for this test alone: a control plane that `ork` starts, or a kind cluster that you started.
     #[default]
     Kind,
@@ -95,7 +95,7 @@ pub enum Provider {
 /// An operator that `ork` does not start.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Custom {
+pub struct CustomOperator {
     /// `kubernetes`: the operator runs in the cluster already, or `setup` installs it.
     pub target: CustomTarget,
 }

@@ -4,8 +4,8 @@ use crate::{
     api::calls::Fires,
     diagnostics::Code,
     plan::{
-        AdmissionPlan, CHANGES, Completion, EXTERNAL, Gate, Leaf, Moments, OLD, OPERATION,
-        OperatorPlan, Stage, Target, ValidationRulePlan,
+        AdmissionPlan, CHANGES, Completion, CompletionTarget, EXTERNAL, Gate, Leaf, Moments, OLD,
+        OPERATION, OperatorPlan, Stage, ValidationRulePlan,
         roots::CR_ROOTS,
         walk::{Expression, visit_call},
     },
@@ -175,8 +175,8 @@ impl<'p> MomentContext<'p> {
             self.leaf(*import, value, &mut moments);
             self.gate(*import, gate, &mut moments);
             let set = match target {
-                Target::Path(path) => path.clone(),
-                Target::Rendered(leaf) => {
+                CompletionTarget::Path(path) => path.clone(),
+                CompletionTarget::Rendered(leaf) => {
                     self.leaf(*import, leaf, &mut moments);
                     Path::root()
                 }

@@ -10,7 +10,7 @@ use crate::{
         scalar::{Scalar, Text},
     },
     diagnostics::Code,
-    plan::{Coerce, Leaf, Piece, Retry, Token},
+    plan::{Coerce, Leaf, Piece, Retry, TokenPlan},
     scope::At,
 };
 
@@ -168,7 +168,11 @@ fn thousandths(times: f64) -> u32 {
     times.parse().unwrap_or(1000)
 }
 
-pub(super) fn token(at: &At<'_>, token: Option<&Text>, auth: Option<&CallAuth>) -> Option<Token> {
+pub(super) fn token(
+    at: &At<'_>,
+    token: Option<&Text>,
+    auth: Option<&CallAuth>,
+) -> Option<TokenPlan> {
     if let Some(CallAuth { secret_ref }) = auth {
         if token.is_some() {
             let message = "`token` and `auth` exclude each other";
@@ -178,12 +182,12 @@ pub(super) fn token(at: &At<'_>, token: Option<&Text>, auth: Option<&CallAuth>) 
     }
     let leaf = at.field("token").leaf(token?, Coerce::Text)?;
     Some(match leaf.template.literal() {
-        Some(literal) => Token::Literal(pieces(literal.trim())),
-        None => Token::Template(leaf),
+        Some(literal) => TokenPlan::Literal(pieces(literal.trim())),
+        None => TokenPlan::Template(leaf),
     })
 }
 
-fn secret(at: &At<'_>, declared: &CallSecret) -> Token {
+fn secret(at: &At<'_>, declared: &CallSecret) -> TokenPlan {
     let CallSecret {
         name,
         namespace,
@@ -203,7 +207,7 @@ fn secret(at: &At<'_>, declared: &CallSecret) -> Token {
                 .bad_name(text, why, names::check_dns1123_subdomain);
         }
     }
-    Token::Secret {
+    TokenPlan::Secret {
         namespace: namespace.as_deref().map(Box::from),
         name: name.as_str().into(),
         key: key.as_str().into(),

@@ -3,10 +3,10 @@
 //! Rules apply in order, and the webhook evaluates all of them again after a policy. So only the rules before the first one that
 //! CEL cannot say become patches, and none whose condition depends on a field that rules set: applied twice, they change nothing.
 
-use super::{CelContext, CelResult, fields, side::Kind};
+use super::{CelContext, CelResult, fields, side::CelType};
 use crate::{
-    plan::{Completion, Leaf, Moment, OperatorPlan, Target, cel::quoted},
-    template::{Budget, Data},
+    plan::{Completion, CompletionTarget, Leaf, Moment, OperatorPlan, cel::quoted},
+    template::{Data, EvalBudget},
     value::{Node, pointer_token},
 };
 
@@ -65,13 +65,13 @@ impl CelContext<'_> {
         if import.is_some() {
             return Err("a Motif declares it, whose inputs may be templates".to_owned());
         }
-        let Target::Path(path) = target else {
+        let CompletionTarget::Path(path) = target else {
             return Err("its field is computed".to_owned());
         };
         let names = fields(path)?;
         let mut present = Vec::new();
         let (live, schema) = self.descend(path, ("object", &names), &mut present)?;
-        let kind = Kind::of(schema).ok_or_else(|| super::side::unknown_type(path))?;
+        let kind = CelType::of(schema).ok_or_else(|| super::side::unknown_type(path))?;
         let value = literal(value, kind)?;
         let mut applies = Vec::new();
         if !gate.is_empty() {
@@ -79,7 +79,7 @@ impl CelContext<'_> {
         }
         if !always {
             let mut given = present.clone();
-            if kind == Kind::Text {
+            if kind == CelType::Text {
                 given.push(format!("{live} != \"\""));
             }
             applies.push(format!("!({})", given.join(" && ")));
@@ -116,22 +116,22 @@ fn operations(names: &[&str], present: &[String], value: &str) -> String {
 }
 
 /// Returns the value of a rule as a literal of CEL that a field of that type takes.
-fn literal(leaf: &Leaf, kind: Kind) -> CelResult<String> {
+fn literal(leaf: &Leaf, kind: CelType) -> CelResult<String> {
     let source = leaf.template.source();
     if leaf.template.literal().is_none() {
         return Err(format!("`{source}` is computed"));
     }
-    let value = leaf.template.eval(&Data::new(), &mut Budget::default());
+    let value = leaf.template.eval(&Data::new(), &mut EvalBudget::default());
     let value = value.map_err(|error| error.to_string())?.into_owned();
     let value = leaf
         .coerce
         .apply(value)
         .map_err(|error| error.to_string())?;
     match (value, kind) {
-        (Some(Node::Str(text)), Kind::Text) => Ok(quoted(&text)),
-        (Some(Node::Bool(flag)), Kind::Bool) => Ok(flag.to_string()),
-        (Some(Node::Int(number)), Kind::Int | Kind::Number) => Ok(number.to_string()),
-        (Some(Node::Float(number)), Kind::Number) if number.is_finite() => {
+        (Some(Node::Str(text)), CelType::Text) => Ok(quoted(&text)),
+        (Some(Node::Bool(flag)), CelType::Bool) => Ok(flag.to_string()),
+        (Some(Node::Int(number)), CelType::Int | CelType::Number) => Ok(number.to_string()),
+        (Some(Node::Float(number)), CelType::Number) if number.is_finite() => {
             Ok(format!("{number:?}"))
         }
         _ => Err(format!("`{source}` is no value of the field's type")),

@@ -2,7 +2,7 @@
 
 use super::{
     CelContext,
-    side::{Kind, path_of},
+    side::{CelType, path_of},
 };
 use crate::{plan::cel::quoted, template::Template};
 
@@ -42,13 +42,13 @@ impl CelContext<'_> {
     fn part(&self, template: &Template, inner: &str) -> Option<String> {
         let side = self.side(&path_of(template, inner)?).ok()?;
         let value = match side.kind {
-            Kind::Text => format!(
+            CelType::Text => format!(
                 "({0}.matches({1}) ? \"…\" : {0})",
                 side.value,
                 quoted(CONTROL)
             ),
-            Kind::Int | Kind::Bool => format!("string({})", side.value),
-            Kind::Number | Kind::List | Kind::Map => return None,
+            CelType::Int | CelType::Bool => format!("string({})", side.value),
+            CelType::Number | CelType::List | CelType::Map => return None,
         };
         Some(format!("({} ? {value} : \"\")", side.present))
     }

@@ -18,8 +18,8 @@ mod test;
 use super::known_schemas::KnownSchemas;
 use crate::{
     plan::{
-        CelRule, Condition, Gate, Operand, OperatorPlan, Question, ResourceType, RulesPlan, Target,
-        ValidationRulePlan,
+        CelRule, CompletionTarget, ConditionPlan, Gate, Operand, OperatorPlan, Question,
+        ResourceType, RulesPlan, ValidationRulePlan,
     },
     schema::Schema,
     value::{Path, PathStep},
@@ -115,7 +115,7 @@ impl CelContext<'_> {
     }
 
     fn gate(&self, gate: &Gate) -> CelResult<String> {
-        let conditions = |list: &[Condition]| {
+        let conditions = |list: &[ConditionPlan]| {
             let said = list.iter().map(|condition| self.condition(condition));
             said.collect::<CelResult<Vec<String>>>()
         };
@@ -133,7 +133,7 @@ impl CelContext<'_> {
         })
     }
 
-    fn condition(&self, condition: &Condition) -> CelResult<String> {
+    fn condition(&self, condition: &ConditionPlan) -> CelResult<String> {
         let Question::Value(operand, tests) = &condition.asks else {
             return Err("it depends on the time".to_owned());
         };
@@ -156,8 +156,8 @@ impl CelContext<'_> {
     fn check_unset(&self, path: &Path) -> CelResult<()> {
         let normalized = self.rules.normalize.iter().map(|one| one.path.clone());
         let completed = self.rules.mutation.iter().map(|one| match &one.target {
-            Target::Path(path) => path.clone(),
-            Target::Rendered(_) => Path::root(),
+            CompletionTarget::Path(path) => path.clone(),
+            CompletionTarget::Rendered(_) => Path::root(),
         });
         let mut set = normalized.chain(completed);
         if set.any(|set| set.starts_with(path) || path.starts_with(&set)) {

@@ -41,7 +41,7 @@ const METADATA: [&str; 4] = ["name", "namespace", "labels", "annotations"];
 
 /// The type of a value, by its schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CelType {
     Text,
     Int,
     Number,
@@ -50,7 +50,7 @@ pub(super) enum Kind {
     Map,
 }
 
-impl Kind {
+impl CelType {
     /// Returns the type of values of the schema, if it has one.
     pub(super) fn of(schema: Schema<'_>) -> Option<Self> {
         Some(match schema.type_word()? {
@@ -73,13 +73,13 @@ pub(super) struct ObjectValue {
     /// The value, if it is present.
     pub(super) value: String,
     /// Its type.
-    pub(super) kind: Kind,
+    pub(super) kind: CelType,
     /// Its path, for messages.
     pub(super) path: String,
 }
 
 impl ObjectValue {
-    /// Returns the trimmed text; empty if it is absent. Only for [`Kind::Text`].
+    /// Returns the trimmed text; empty if it is absent. Only for [`CelType::Text`].
     pub(super) fn text(&self) -> String {
         let Self { present, value, .. } = self;
         if present == "true" {
@@ -104,7 +104,7 @@ impl CelContext<'_> {
                 return Ok(ObjectValue {
                     present: "true".to_owned(),
                     value: "request.operation".to_owned(),
-                    kind: Kind::Text,
+                    kind: CelType::Text,
                     path: path.to_string(),
                 });
             }
@@ -130,7 +130,7 @@ impl CelContext<'_> {
             .into_iter()
             .collect();
         let (value, schema) = self.descend(path, (base, below), &mut present)?;
-        let kind = Kind::of(schema).ok_or_else(|| unknown_type(path))?;
+        let kind = CelType::of(schema).ok_or_else(|| unknown_type(path))?;
         Ok(ObjectValue {
             present: format!("({})", present.join(" && ")),
             value,

@@ -2,11 +2,11 @@
 
 use super::{
     CelContext, CelResult, pattern,
-    side::{Kind, ObjectValue, plain_path},
+    side::{CelType, ObjectValue, plain_path},
 };
 use crate::{
     api::ValueType,
-    plan::{JsonType, Leaf, Members, OLD, Order, Pattern, Relation, Test, cel::quoted},
+    plan::{JsonType, Leaf, Members, OLD, OperandRelation, Order, Pattern, Test, cel::quoted},
     value::{Path, PathStep, float_text},
 };
 
@@ -29,37 +29,37 @@ impl CelContext<'_> {
     }
 
     // Over 60 lines: a table, an arm for each relation.
-    fn relation(&self, left: &ObjectValue, relation: &Relation) -> CelResult<String> {
+    fn relation(&self, left: &ObjectValue, relation: &OperandRelation) -> CelResult<String> {
         let text = |right: &Leaf, function: &str| {
             let right = match self.right(right)? {
                 RightSide::Literal(text) => quoted(&text),
-                RightSide::Side(side) => only(&side, Kind::Text)?.text(),
+                RightSide::Side(side) => only(&side, CelType::Text)?.text(),
             };
             Ok(format!(
                 "{}.{function}({right})",
-                only(left, Kind::Text)?.text()
+                only(left, CelType::Text)?.text()
             ))
         };
         match relation {
-            Relation::Exists => Ok(exists(left)),
-            Relation::Equals(right, ValueType::String) => match self.right(right)? {
+            OperandRelation::Exists => Ok(exists(left)),
+            OperandRelation::Equals(right, ValueType::String) => match self.right(right)? {
                 RightSide::Literal(text) => equals_text(left, &text),
                 RightSide::Side(right) => same_text(left, &right),
             },
-            Relation::Equals(right, of) => self.equals_typed(left, right, *of),
-            Relation::Contains(right) => text(right, "contains"),
-            Relation::Prefix(right) => text(right, "startsWith"),
-            Relation::Suffix(right) => text(right, "endsWith"),
-            Relation::Matches(Pattern::Fixed(regex)) => {
+            OperandRelation::Equals(right, of) => self.equals_typed(left, right, *of),
+            OperandRelation::Contains(right) => text(right, "contains"),
+            OperandRelation::Prefix(right) => text(right, "startsWith"),
+            OperandRelation::Suffix(right) => text(right, "endsWith"),
+            OperandRelation::Matches(Pattern::Fixed(regex)) => {
                 let pattern = regex.as_str();
                 if !pattern::is_common(pattern) {
                     return Err(format!("`{pattern}` may have another meaning in CEL"));
                 }
-                let left = only(left, Kind::Text)?.text();
+                let left = only(left, CelType::Text)?.text();
                 Ok(format!("{left}.matches({})", quoted(pattern)))
             }
-            Relation::Matches(Pattern::Rendered(right)) => Err(computed(right)),
-            Relation::Is(order, right) => {
+            OperandRelation::Matches(Pattern::Rendered(right)) => Err(computed(right)),
+            OperandRelation::Is(order, right) => {
                 let right = self.number(right)?;
                 Ok(format!(
                     "{} {} {right}",
@@ -67,7 +67,7 @@ impl CelContext<'_> {
                     sign(*order)
                 ))
             }
-            Relation::Between(bounds) => {
+            OperandRelation::Between(bounds) => {
                 let bounds = literals(bounds)?;
                 let [from, to] = &bounds[..] else {
                     return Err("the bounds are not two numbers".to_owned());
@@ -76,7 +76,7 @@ impl CelContext<'_> {
                 let left = numeric(left)?.number();
                 Ok(format!("({left} >= {from} && {left} <= {to})"))
             }
-            Relation::In(members, of) => {
+            OperandRelation::In(members, of) => {
                 let members = literals(members)?;
                 let equal = members.iter().map(|member| match of {
                     ValueType::String => equals_text(left, member),
@@ -85,9 +85,9 @@ impl CelContext<'_> {
                 let equal = equal.collect::<CelResult<Vec<String>>>()?;
                 Ok(format!("({})", equal.join(" || ")))
             }
-            Relation::Unique => Err("`unique` reads other custom resources".to_owned()),
-            Relation::Type(of) => Ok(json_type(left, *of)),
-            Relation::Unchanged => self.unchanged(left),
+            OperandRelation::Unique => Err("`unique` reads other custom resources".to_owned()),
+            OperandRelation::Type(of) => Ok(json_type(left, *of)),
+            OperandRelation::Unchanged => self.unchanged(left),
         }
     }
 
@@ -105,7 +105,7 @@ impl CelContext<'_> {
             RightSide::Literal(text) => literal_number(&text),
             RightSide::Side(side) => {
                 // Two decimals, or large integers and decimals, compare as the evaluator does only if both are integers.
-                Ok(only(&side, Kind::Int)?.number())
+                Ok(only(&side, CelType::Int)?.number())
             }
         }
     }
@@ -115,8 +115,8 @@ impl CelContext<'_> {
             RightSide::Literal(text) => equals_literal(left, &text, of),
             RightSide::Side(right) if of == ValueType::Int => Ok(format!(
                 "{} == {}",
-                only(left, Kind::Int)?.number(),
-                only(&right, Kind::Int)?.number()
+                only(left, CelType::Int)?.number(),
+                only(&right, CelType::Int)?.number()
             )),
             RightSide::Side(right) => Err(format!("`{}` is compared as another type", right.path)),
         }
@@ -127,9 +127,9 @@ impl CelContext<'_> {
         let old = std::iter::once(PathStep::Field(OLD.into()));
         let old = self.side(&old.chain(path.steps().iter().cloned()).collect())?;
         let was_given = match left.kind {
-            Kind::Text => format!("{} && {} != \"\"", old.present, old.value),
-            Kind::Int | Kind::Number | Kind::Bool => old.present.clone(),
-            Kind::List | Kind::Map => return Err(whole(left)),
+            CelType::Text => format!("{} && {} != \"\"", old.present, old.value),
+            CelType::Int | CelType::Number | CelType::Bool => old.present.clone(),
+            CelType::List | CelType::Map => return Err(whole(left)),
         };
         Ok(format!(
             "(!({was_given}) || ({} && {} == {}))",
@@ -146,7 +146,7 @@ fn whole(side: &ObjectValue) -> String {
     format!("`{}` is a list or a map", side.path)
 }
 
-fn only(side: &ObjectValue, kind: Kind) -> CelResult<&ObjectValue> {
+fn only(side: &ObjectValue, kind: CelType) -> CelResult<&ObjectValue> {
     if side.kind == kind {
         return Ok(side);
     }
@@ -155,8 +155,8 @@ fn only(side: &ObjectValue, kind: Kind) -> CelResult<&ObjectValue> {
 
 fn numeric(side: &ObjectValue) -> CelResult<&ObjectValue> {
     match side.kind {
-        Kind::Int | Kind::Number => Ok(side),
-        Kind::Text => Err(format!("the text `{}` is compared as a number", side.path)),
+        CelType::Int | CelType::Number => Ok(side),
+        CelType::Text => Err(format!("the text `{}` is compared as a number", side.path)),
         _ => Err(format!("`{}` is compared as another type", side.path)),
     }
 }
@@ -164,27 +164,27 @@ fn numeric(side: &ObjectValue) -> CelResult<&ObjectValue> {
 fn exists(left: &ObjectValue) -> String {
     let ObjectValue { present, value, .. } = left;
     match left.kind {
-        Kind::Text => format!("{} != \"\"", left.text()),
-        Kind::Int | Kind::Number | Kind::Bool => present.clone(),
-        Kind::List | Kind::Map => format!("({present} && size({value}) > 0)"),
+        CelType::Text => format!("{} != \"\"", left.text()),
+        CelType::Int | CelType::Number | CelType::Bool => present.clone(),
+        CelType::List | CelType::Map => format!("({present} && size({value}) > 0)"),
     }
 }
 
 /// Compares as text with a literal.
 fn equals_text(left: &ObjectValue, text: &str) -> CelResult<String> {
     let ObjectValue { present, value, .. } = left;
-    if left.kind == Kind::Text {
+    if left.kind == CelType::Text {
         return Ok(format!("{} == {}", left.text(), quoted(text)));
     }
-    if matches!(left.kind, Kind::List | Kind::Map) {
+    if matches!(left.kind, CelType::List | CelType::Map) {
         return Err(whole(left));
     }
     if text.is_empty() {
         return Ok(format!("!{present}"));
     }
     let same = match left.kind {
-        Kind::Bool => ["true", "false"].contains(&text).then(|| text.to_owned()),
-        Kind::Int => canonical_integer(text)?,
+        CelType::Bool => ["true", "false"].contains(&text).then(|| text.to_owned()),
+        CelType::Int => canonical_integer(text)?,
         _ => match canonical_integer(text)? {
             Some(integer) => Some(integer),
             None => canonical_decimal(text)?,
@@ -221,8 +221,8 @@ fn canonical_decimal(text: &str) -> CelResult<Option<String>> {
 /// Compares the texts of two values.
 fn same_text(left: &ObjectValue, right: &ObjectValue) -> CelResult<String> {
     match (left.kind, right.kind) {
-        (Kind::Text, Kind::Text) => Ok(format!("{} == {}", left.text(), right.text())),
-        (Kind::Int, Kind::Int) | (Kind::Bool, Kind::Bool) => Ok(format!(
+        (CelType::Text, CelType::Text) => Ok(format!("{} == {}", left.text(), right.text())),
+        (CelType::Int, CelType::Int) | (CelType::Bool, CelType::Bool) => Ok(format!(
             "(({0} && {1} && {2} == {3}) || (!{0} && !{1}))",
             left.present, right.present, left.value, right.value
         )),
@@ -237,7 +237,7 @@ fn same_text(left: &ObjectValue, right: &ObjectValue) -> CelResult<String> {
 fn equals_literal(left: &ObjectValue, text: &str, of: ValueType) -> CelResult<String> {
     match of {
         ValueType::Bool => {
-            let left = only(left, Kind::Bool)?;
+            let left = only(left, CelType::Bool)?;
             let right = match text {
                 "true" => true,
                 "false" | "" => false,
@@ -250,7 +250,7 @@ fn equals_literal(left: &ObjectValue, text: &str, of: ValueType) -> CelResult<St
         }
         ValueType::Int => Ok(format!(
             "{} == {}",
-            only(left, Kind::Int)?.number(),
+            only(left, CelType::Int)?.number(),
             whole_number(text)?
         )),
         _ => Ok(format!(
@@ -324,11 +324,11 @@ fn sign(order: Order) -> &'static str {
 
 fn json_type(left: &ObjectValue, of: JsonType) -> String {
     let is = match left.kind {
-        Kind::Text => JsonType::String,
-        Kind::Int | Kind::Number => JsonType::Number,
-        Kind::Bool => JsonType::Bool,
-        Kind::List => JsonType::List,
-        Kind::Map => JsonType::Map,
+        CelType::Text => JsonType::String,
+        CelType::Int | CelType::Number => JsonType::Number,
+        CelType::Bool => JsonType::Bool,
+        CelType::List => JsonType::List,
+        CelType::Map => JsonType::Map,
     };
     if of == JsonType::Null {
         format!("!{}", left.present)

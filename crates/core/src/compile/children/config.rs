@@ -11,7 +11,7 @@ use crate::{
     },
     diagnostics::Code,
     plan::{CertificatePlan, ChildPlan, Coerce, GeneratedSecretPlan, GroupKind, kinds, references},
-    resources::{Source, config, ingress},
+    resources::{CopySource, config, ingress},
     scope::At,
 };
 
@@ -98,13 +98,13 @@ impl BlockContext<'_> {
             },
             ..shell
         };
-        let of_secret = Source {
+        let of_secret = CopySource {
             field: "fromSecret",
             kind: GroupKind::parse("Secret"),
             parts: &["type", "data"],
             name: entry.from_secret.as_ref(),
         };
-        let of_map = Source {
+        let of_map = CopySource {
             field: "fromConfigMap",
             kind: GroupKind::parse("ConfigMap"),
             parts: &["data"],

@@ -9,7 +9,7 @@ use crate::{
     },
     diagnostics::Code,
     plan::{Allowed, ChildPlan, Coerce, CopyPlan, Leaf, NameRule},
-    resources::Source,
+    resources::CopySource,
     scope::At,
     value::Key,
 };
@@ -19,7 +19,7 @@ impl BlockContext<'_> {
     pub(super) fn copies(
         &self,
         shell: &Entry<'_>,
-        source: &Source<'_>,
+        source: &CopySource<'_>,
         copies: &Copies,
         child: impl Fn(&Entry<'_>) -> Option<ChildPlan>,
     ) -> Vec<ChildPlan> {
@@ -51,7 +51,7 @@ impl BlockContext<'_> {
     }
 
     /// Compiles the source of a copy, if the entry is one.
-    fn copy(&self, at: &At<'_>, source: &Source<'_>, copies: &Copies) -> Option<CopyPlan> {
+    fn copy(&self, at: &At<'_>, source: &CopySource<'_>, copies: &Copies) -> Option<CopyPlan> {
         let Some(name) = source.name else {
             let given = [
                 ("fromNamespace", copies.from_namespace.is_some()),

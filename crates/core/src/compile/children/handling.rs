@@ -4,7 +4,7 @@ use super::blocks::Block;
 use crate::{
     api::children::{self, Control, OnImmutable},
     diagnostics::Code,
-    plan::{Gate, GroupKind, Mode, OnFalse},
+    plan::{Gate, GroupKind, Mode, OnFalsePlan},
     scope::At,
 };
 
@@ -48,7 +48,7 @@ pub(super) fn on_false(
     mode: Mode,
     control: &Control,
     block: &Gate,
-) -> Option<OnFalse> {
+) -> Option<OnFalsePlan> {
     let declared = control.on_false?;
     let at = at.field("onFalse");
     let gates = [
@@ -65,8 +65,8 @@ pub(super) fn on_false(
         );
     }
     Some(match declared {
-        children::OnFalse::Delete => OnFalse::Delete,
-        children::OnFalse::Keep => OnFalse::Keep,
+        children::OnFalse::Delete => OnFalsePlan::Delete,
+        children::OnFalse::Keep => OnFalsePlan::Keep,
     })
 }
 

@@ -16,8 +16,8 @@ use crate::{
     definitions::Schemas,
     diagnostics::Code,
     plan::{
-        BlockPlan, ChildPlan, Coerce, Gate, GroupKind, ImportPlan, Leaf, NameRule, OnDeletePlan,
-        Reach, ResourceType, Tree, kinds,
+        BlockPlan, ChildPlan, Coerce, Gate, GroupKind, ImportPlan, Leaf, NameRule, ObjectTree,
+        OnDeletePlan, Reach, ResourceType, kinds,
     },
     resources::{Child, Metadata, Shorthand, Workload, custom, patch},
     scope::{At, Fields},
@@ -242,7 +242,7 @@ impl BlockContext<'_> {
             .and_then(|patch| patch::tree(&entry.at.field("patch"), patch));
         let mut plan = self.child_at(entry, &entry.at, body)?;
         if let Some(patch) = patch {
-            plan.body = Tree::Patched(Box::new((plan.body, patch)));
+            plan.body = ObjectTree::Patched(Box::new((plan.body, patch)));
         }
         Some(plan)
     }
@@ -319,7 +319,7 @@ fn object(
     meta: &At<'_>,
     name: Option<&Leaf>,
     body: impl FnOnce(&mut Metadata, &Leaf) -> Fields,
-) -> Option<Tree> {
+) -> Option<ObjectTree> {
     let Entry { at, kind, .. } = entry;
     let mut metadata = Metadata {
         labels: meta.field("labels").labels(entry.labels),

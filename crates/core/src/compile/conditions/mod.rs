@@ -7,8 +7,8 @@ use crate::{
     api::GateCondition,
     diagnostics::Code,
     plan::{
-        Condition, ForEach, Gate, ImportPlan, OnFalse, Operand, Question, Relation, Test,
-        inputs::is_intent, roots::CR_ROOTS,
+        ConditionPlan, ForEachPlan, Gate, ImportPlan, OnFalsePlan, Operand, OperandRelation,
+        Question, Test, inputs::is_intent, roots::CR_ROOTS,
     },
     scope::At,
     value::{Path, PathStep},
@@ -46,11 +46,11 @@ pub(crate) fn demand(at: &At<'_>, declared: &GateCondition, immutable: bool) -> 
 /// Returns a gate that requires the fields that `gate` reads to be present.
 pub(crate) fn presence(gate: &Gate) -> Gate {
     let exists = || Test {
-        relation: Relation::Exists,
+        relation: OperandRelation::Exists,
         not: false,
     };
     let present = gate.iter().filter_map(|condition| match &condition.asks {
-        Question::Value(operand, _) => Some(Condition {
+        Question::Value(operand, _) => Some(ConditionPlan {
             asks: Question::Value(operand.clone(), [exists()].into()),
             negate: false,
             path: condition.path.clone(),
@@ -64,7 +64,7 @@ pub(crate) fn presence(gate: &Gate) -> Gate {
 }
 
 /// Compiles the list at `at`.
-fn conditions(at: &At<'_>, list: &[GateCondition]) -> Box<[Condition]> {
+fn conditions(at: &At<'_>, list: &[GateCondition]) -> Box<[ConditionPlan]> {
     list.iter()
         .enumerate()
         .filter_map(|(index, declared)| condition(&at.index(index), declared))
@@ -72,7 +72,7 @@ fn conditions(at: &At<'_>, list: &[GateCondition]) -> Box<[Condition]> {
 }
 
 /// Compiles the condition at `at`; `None` after an error, which is reported.
-pub(crate) fn condition(at: &At<'_>, declared: &GateCondition) -> Option<Condition> {
+pub(crate) fn condition(at: &At<'_>, declared: &GateCondition) -> Option<ConditionPlan> {
     let windows = windows::of_condition(at, declared);
     let tests = relations::of_condition(at, declared);
     let asks = match (&declared.field, windows) {
@@ -103,7 +103,7 @@ pub(crate) fn condition(at: &At<'_>, declared: &GateCondition) -> Option<Conditi
             condition
         }
     };
-    Some(Condition {
+    Some(ConditionPlan {
         asks,
         negate: declared.negate.unwrap_or(false),
         path: at.text(),
@@ -111,7 +111,7 @@ pub(crate) fn condition(at: &At<'_>, declared: &GateCondition) -> Option<Conditi
 }
 
 /// Compiles the condition at `at`, which also requires that its field is unchanged.
-fn unchanged(at: &At<'_>, declared: &GateCondition) -> Option<Condition> {
+fn unchanged(at: &At<'_>, declared: &GateCondition) -> Option<ConditionPlan> {
     let field = declared.field.as_deref().unwrap_or_default();
     let place = at.field("immutable");
     if field.trim().is_empty() || field.contains("{{") {
@@ -136,13 +136,13 @@ fn unchanged(at: &At<'_>, declared: &GateCondition) -> Option<Condition> {
         relations::of_condition(at, declared)?
     };
     let unchanged = Test {
-        relation: Relation::Unchanged,
+        relation: OperandRelation::Unchanged,
         not: false,
     };
     let tests = tests.into_vec().into_iter().chain([unchanged]);
     let asks = Question::Value(operand(&at.field("field"), field)?, tests.collect());
     check_unique(at, &asks)?;
-    Some(Condition {
+    Some(ConditionPlan {
         asks,
         negate: false,
         path: at.text(),
@@ -204,9 +204,9 @@ fn check_unique(at: &At<'_>, asks: &Question) -> Option<()> {
 pub(crate) fn default_on_false<'a>(
     gates: impl IntoIterator<Item = &'a Gate>,
     import: Option<&ImportPlan>,
-    each: Option<&ForEach>,
+    each: Option<&ForEachPlan>,
     live: &[Path],
-) -> OnFalse {
+) -> OnFalsePlan {
     let is_live = |path: &Path| {
         let mut live = live.iter();
         live.any(|live| live.starts_with(path) || path.starts_with(live))
@@ -222,8 +222,8 @@ pub(crate) fn default_on_false<'a>(
         });
     }
     if intent {
-        OnFalse::Delete
+        OnFalsePlan::Delete
     } else {
-        OnFalse::Keep
+        OnFalsePlan::Keep
     }
 }

@@ -6,14 +6,14 @@ use crate::{
         scalar::{Scalar, Text, Texts},
     },
     diagnostics::{Code, did_you_mean},
-    plan::{Coerce, JsonType, Leaf, Members, Order, Pattern, Relation, Test, gate::regex},
+    plan::{Coerce, JsonType, Leaf, Members, OperandRelation, Order, Pattern, Test, gate::regex},
     scope::At,
     value::Node,
 };
 
 /// True if the test reads other custom resources.
 pub(super) fn is_unique(test: &Test) -> bool {
-    matches!(test.relation, Relation::Unique)
+    matches!(test.relation, OperandRelation::Unique)
 }
 
 /// The path of the right side of a test, and its text.
@@ -130,14 +130,14 @@ fn test(
         not: false,
     };
     let unary = match operator {
-        Op::Exists | Op::NotExists => Some(Relation::Exists),
-        Op::Unique => Some(Relation::Unique),
-        Op::TypeMap => Some(Relation::Type(JsonType::Map)),
-        Op::TypeList => Some(Relation::Type(JsonType::List)),
-        Op::TypeString => Some(Relation::Type(JsonType::String)),
-        Op::TypeNumber => Some(Relation::Type(JsonType::Number)),
-        Op::TypeBool => Some(Relation::Type(JsonType::Bool)),
-        Op::TypeNull => Some(Relation::Type(JsonType::Null)),
+        Op::Exists | Op::NotExists => Some(OperandRelation::Exists),
+        Op::Unique => Some(OperandRelation::Unique),
+        Op::TypeMap => Some(OperandRelation::Type(JsonType::Map)),
+        Op::TypeList => Some(OperandRelation::Type(JsonType::List)),
+        Op::TypeString => Some(OperandRelation::Type(JsonType::String)),
+        Op::TypeNumber => Some(OperandRelation::Type(JsonType::Number)),
+        Op::TypeBool => Some(OperandRelation::Type(JsonType::Bool)),
+        Op::TypeNull => Some(OperandRelation::Type(JsonType::Null)),
         _ => None,
     };
     if let Some(relation) = unary {
@@ -162,7 +162,7 @@ fn test(
             not: true,
         },
         Op::In | Op::Between => is(of_many(operator, &right, value_type)?),
-        Op::TypeOf => is(Relation::Type(json_type(&right)?)),
+        Op::TypeOf => is(OperandRelation::Type(json_type(&right)?)),
         _ => is(of_one(operator, right, value_type)?),
     })
 }
@@ -181,7 +181,11 @@ fn opposite(operator: GateOperator) -> GateOperator {
 }
 
 /// Compiles an operator that compares with one value.
-fn of_one(operator: GateOperator, right: RightPath<'_>, value_type: ValueType) -> Option<Relation> {
+fn of_one(
+    operator: GateOperator,
+    right: RightPath<'_>,
+    value_type: ValueType,
+) -> Option<OperandRelation> {
     use GateOperator as Op;
     let (at, texts) = right;
     let Texts::Template(text) = texts else {
@@ -194,20 +198,20 @@ fn of_one(operator: GateOperator, right: RightPath<'_>, value_type: ValueType) -
     let leaf = at.leaf(&text, Coerce::OptionalText)?;
     let number = |order| {
         literal_of(&at, &leaf, ValueType::Float)?;
-        Some(Relation::Is(order, leaf.clone()))
+        Some(OperandRelation::Is(order, leaf.clone()))
     };
     match operator {
-        Op::Contains => Some(Relation::Contains(leaf)),
-        Op::Prefix => Some(Relation::Prefix(leaf)),
-        Op::Suffix => Some(Relation::Suffix(leaf)),
-        Op::Regex => Some(Relation::Matches(pattern(&at, leaf)?)),
+        Op::Contains => Some(OperandRelation::Contains(leaf)),
+        Op::Prefix => Some(OperandRelation::Prefix(leaf)),
+        Op::Suffix => Some(OperandRelation::Suffix(leaf)),
+        Op::Regex => Some(OperandRelation::Matches(pattern(&at, leaf)?)),
         Op::Gt => number(Order::Greater),
         Op::Gte => number(Order::GreaterOrEqual),
         Op::Lt => number(Order::Less),
         Op::Lte => number(Order::LessOrEqual),
         _ => {
             literal_of(&at, &leaf, value_type)?;
-            Some(Relation::Equals(leaf, value_type))
+            Some(OperandRelation::Equals(leaf, value_type))
         }
     }
 }
@@ -217,12 +221,12 @@ fn of_many(
     operator: GateOperator,
     right: &RightPath<'_>,
     value_type: ValueType,
-) -> Option<Relation> {
+) -> Option<OperandRelation> {
     let (at, texts) = right;
     let members = members(at, texts)?;
     if operator == GateOperator::In {
         for_each(at, &members, value_type)?;
-        return Some(Relation::In(members, value_type));
+        return Some(OperandRelation::In(members, value_type));
     }
     for_each(at, &members, ValueType::Float)?;
     if let Some(bounds) = written(&members) {
@@ -238,7 +242,7 @@ fn of_many(
             return None;
         }
     }
-    Some(Relation::Between(members))
+    Some(OperandRelation::Between(members))
 }
 
 fn number_of(text: &str) -> Option<f64> {

@@ -10,8 +10,8 @@ use crate::{
     definitions::{CrdShape, CrdVersion, FieldType, Schemas},
     diagnostics::Code,
     plan::{
-        Coerce, ConversionPlan, ConversionStep, DeclaredConversion, GroupKind, OperatorPlan,
-        SecurityPlan, Tree, roots::CR_ROOTS,
+        Coerce, ConversionPlan, ConversionStep, DeclaredConversion, GroupKind, ObjectTree,
+        OperatorPlan, SecurityPlan, roots::CR_ROOTS,
     },
     scope::At,
     value::{Key, Node, Path, PathStep},
@@ -222,7 +222,7 @@ fn step(
     }
     let target = shape.and_then(|shape| shape.version(to.trim()));
     let at_spec = at.field("spec");
-    let mut fields: Vec<(Path, Tree)> = Vec::new();
+    let mut fields: Vec<(Path, ObjectTree)> = Vec::new();
     for (key, value) in spec {
         let Some((path, tree)) = field(&at_spec, (key, value), target) else {
             continue;
@@ -246,7 +246,7 @@ fn field(
     at: &At<'_>,
     (key, value): (&str, &Node),
     target: Option<&CrdVersion>,
-) -> Option<(Path, Tree)> {
+) -> Option<(Path, ObjectTree)> {
     let place = at.key(key);
     let below = match Path::parse(key.trim()) {
         Ok(path) => path,
@@ -287,7 +287,7 @@ fn field(
         return None;
     }
     let mut tree = at.field(key).manifest(value)?;
-    if let Tree::Leaf(leaf) = &mut tree {
+    if let ObjectTree::Leaf(leaf) = &mut tree {
         leaf.coerce = match known {
             FieldType::Takes(coerce) => coerce,
             _ => Coerce::Native,
@@ -300,7 +300,7 @@ fn field(
 }
 
 /// Reports reads of anything but the source.
-fn check_reads(at: &At<'_>, tree: &Tree) {
+fn check_reads(at: &At<'_>, tree: &ObjectTree) {
     tree.visit(&mut |leaf| {
         for path in leaf.template.reads() {
             let Some(PathStep::Field(root)) = path.steps().first() else {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     api::EnrichTarget,
-    plan::{ChildPlan, GroupKind, Number, ObservePlan, OperatorPlan, kinds},
+    plan::{ChildPlan, GroupKind, NameForm, ObservePlan, OperatorPlan, kinds},
     value::Key,
 };
 
 /// The names below `.children` of the declared kinds.
 pub(super) struct KnownChildren {
-    pub(super) names: BTreeMap<String, (GroupKind, Number)>,
+    pub(super) names: BTreeMap<String, (GroupKind, NameForm)>,
     /// The additions to children.
     pub(super) enrich: Vec<EnrichTarget>,
     /// True if there are no other children.
@@ -38,7 +38,7 @@ impl KnownChildren {
     pub(super) fn of(
         children: &[ChildPlan],
         observe: &ObservePlan,
-    ) -> BTreeMap<String, (GroupKind, Number)> {
+    ) -> BTreeMap<String, (GroupKind, NameForm)> {
         let mut known = BTreeMap::new();
         let made = || children.iter().map(|child| child.kind.clone());
         let built_in = made().filter(|kind| kinds::built_in(&kind.group_kind()).is_some());
@@ -49,10 +49,10 @@ impl KnownChildren {
                 .map_or_else(|| kinds::guess_plural(&kind.kind), Key::to_string);
             let singular = kinds::lower_camel(&kind.kind);
             let names = [
-                (kinds::camel_plural(&singular, &plural), Number::Plural),
-                (plural, Number::Plural),
-                (kind.kind.to_ascii_lowercase(), Number::Singular),
-                (singular, Number::Singular),
+                (kinds::camel_plural(&singular, &plural), NameForm::Plural),
+                (plural, NameForm::Plural),
+                (kind.kind.to_ascii_lowercase(), NameForm::Singular),
+                (singular, NameForm::Singular),
             ];
             for (name, number) in names {
                 known

@@ -14,8 +14,8 @@ use crate::{
     api::names,
     diagnostics::{Code, Severity, nearest},
     plan::{
-        CHANGES, ChildAlias, ChildPlan, Condition, EXTERNAL, ForEach, GroupKind, ImportPlan, Leaf,
-        OLD, OPERATION, Operand, OperatorPlan, REPLICAS, Reads,
+        CHANGES, ChildAlias, ChildPlan, ConditionPlan, EXTERNAL, ForEachPlan, GroupKind,
+        ImportPlan, Leaf, OLD, OPERATION, Operand, OperatorPlan, REPLICAS, Reads,
         for_each::ITEM,
         kinds,
         roots::CR_ROOTS,
@@ -133,7 +133,7 @@ struct ReadScope<'a> {
     plan: &'a OperatorPlan,
     known: &'a KnownChildren,
     inputs: Option<&'a ImportPlan>,
-    each: Option<&'a ForEach>,
+    each: Option<&'a ForEachPlan>,
     /// True in the rules of admission.
     in_rules: bool,
     calls: Calls<'a>,
@@ -180,7 +180,7 @@ impl PlanReads {
             .for_each(|path| self.add(path, place, around));
     }
 
-    fn condition(&mut self, condition: &Condition, around: ReadScope<'_>) {
+    fn condition(&mut self, condition: &ConditionPlan, around: ReadScope<'_>) {
         let unique = condition.unique();
         self.reads.unique.extend(unique.cloned());
         let field = format!("{}.field", condition.path);
@@ -291,7 +291,7 @@ impl PlanReads {
             "Namespace" | "namespace" => Some("metadata.namespace"),
             other => {
                 let inside = around.inputs.map(|_| INPUTS);
-                let each = around.each.map(ForEach::names).into_iter().flatten();
+                let each = around.each.map(ForEachPlan::names).into_iter().flatten();
                 let roots = CR_ROOTS.into_iter().chain(sources::roots());
                 let roots = roots.chain(inside);
                 nearest(other, roots.chain(each))

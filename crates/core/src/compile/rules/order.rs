@@ -10,7 +10,7 @@ use crate::{
         calls::DeclaredCalls,
         imports::{self, Imported},
     },
-    plan::{EXTERNAL, OperatorPlan, Stage, Target, walk::visit_completion},
+    plan::{CompletionTarget, EXTERNAL, OperatorPlan, Stage, walk::visit_completion},
     scope::At,
     value::{Path, PathStep},
 };
@@ -99,8 +99,10 @@ impl OperatorPlan {
         let mut rules = self.rules.mutation.iter();
         self.rules.late
             && rules.any(|rule| match &rule.target {
-                Target::Path(target) => target.starts_with(path) || path.starts_with(target),
-                Target::Rendered(_) => {
+                CompletionTarget::Path(target) => {
+                    target.starts_with(path) || path.starts_with(target)
+                }
+                CompletionTarget::Rendered(_) => {
                     let mut roots = ROOTS.iter().copied().map(root);
                     roots.any(|root| root.starts_with(path) || path.starts_with(&root))
                 }

@@ -12,7 +12,7 @@ use crate::{
     definitions::{CrdVersion, FieldType},
     diagnostics::Code,
     plan::{
-        Coerce, Leaf, Moments, Normalized, Target,
+        Coerce, CompletionTarget, Leaf, Moments, Normalized,
         rules::{ROOTS, root},
         target_of,
     },
@@ -21,10 +21,16 @@ use crate::{
 };
 
 /// Compiles the field at `at`, as named by a rule of `mutation`.
-pub(super) fn target(at: &At<'_>, text: &str, version: Option<&CrdVersion>) -> Option<Target> {
+pub(super) fn target(
+    at: &At<'_>,
+    text: &str,
+    version: Option<&CrdVersion>,
+) -> Option<CompletionTarget> {
     at.text(); // Invalid reads are reported here.
     if text.contains("{{") {
-        return at.leaf(text, Coerce::OptionalText).map(Target::Rendered);
+        return at
+            .leaf(text, Coerce::OptionalText)
+            .map(CompletionTarget::Rendered);
     }
     let (written, text) = (text, text.trim());
     if text.trim_matches('.').is_empty() {
@@ -47,13 +53,13 @@ pub(super) fn target(at: &At<'_>, text: &str, version: Option<&CrdVersion>) -> O
         return None;
     }
     is_known(at, &path, version);
-    Some(Target::Path(path))
+    Some(CompletionTarget::Path(path))
 }
 
 /// Returns the type of a rule's value: the declared one, else that of the definition.
 pub(super) fn coerce(
     declared: Option<ValueType>,
-    target: Option<&Target>,
+    target: Option<&CompletionTarget>,
     version: Option<&CrdVersion>,
 ) -> Coerce {
     match declared {
@@ -62,7 +68,7 @@ pub(super) fn coerce(
         Some(ValueType::Float) => Coerce::Float,
         Some(ValueType::Bool) => Coerce::Bool,
         None => match target {
-            Some(Target::Path(path)) => of_schema(path, version),
+            Some(CompletionTarget::Path(path)) => of_schema(path, version),
             _ => Coerce::Native,
         },
     }

@@ -8,7 +8,7 @@ use crate::{
     api::{self, StatusConditions, StatusSpec},
     definitions::{CrdVersion, FieldType},
     diagnostics::{Code, Severity},
-    plan::{Coerce, StatusField, StatusPlan},
+    plan::{Coerce, StatusFieldPlan, StatusPlan},
     scope::{At, Library, ReferenceKind, library::Content, profiles::no_include_inside},
     template::TemplateError,
     value::{Node, Path, PathStep},
@@ -77,7 +77,7 @@ pub(crate) fn plan(
         let message = "without `Ready` there is nothing to wait: `conditions` is false";
         at.field("readyWhen").warn(Code::NoEffect, message);
     }
-    let mut fields: Vec<StatusField> = Vec::new();
+    let mut fields: Vec<StatusFieldPlan> = Vec::new();
     for list in lists {
         let first = fields.len();
         for (index, declared) in list.fields.iter().enumerate() {
@@ -100,7 +100,7 @@ pub(crate) fn plan(
 }
 
 /// Refuses a field that conflicts with earlier ones.
-fn against_others(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
+fn against_others(at: &At<'_>, field: &StatusFieldPlan, others: &[StatusFieldPlan]) {
     let is_above = |a: &Path, b: &Path| a != b && b.starts_with(a);
     if let Some(other) = others
         .iter()
@@ -115,7 +115,7 @@ fn against_others(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
         );
     }
     // Within one document the later one applies.
-    let twice = |other: &&StatusField| other.path == field.path && other.import != field.import;
+    let twice = |other: &&StatusFieldPlan| other.path == field.path && other.import != field.import;
     if let Some(other) = others.iter().find(twice) {
         let message = format!("{} writes `{}` too", other.value.path, field.path);
         let hint = "choose another path: what a Motif writes cannot be replaced";
@@ -124,8 +124,8 @@ fn against_others(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
 }
 
 /// Warns about a field that always replaces one of the same list.
-fn against_its_own(at: &At<'_>, field: &StatusField, others: &[StatusField]) {
-    let same = |other: &&StatusField| other.path == field.path && field.gate.is_empty();
+fn against_its_own(at: &At<'_>, field: &StatusFieldPlan, others: &[StatusFieldPlan]) {
+    let same = |other: &&StatusFieldPlan| other.path == field.path && field.gate.is_empty();
     if let Some(other) = others.iter().find(same) {
         let message = format!(
             "`{}` replaces what `{}` writes: the last field of a path is the one that counts",
@@ -141,7 +141,7 @@ fn field(
     declared: &api::StatusField,
     conditions: bool,
     version: Option<&CrdVersion>,
-) -> Option<StatusField> {
+) -> Option<StatusFieldPlan> {
     let path = path(&at.field("path"), &declared.path, conditions);
     let value = at.field("value").scalar_leaf(&declared.value);
     let gate = conditions::gate(at, &declared.when, &declared.or);
@@ -161,7 +161,7 @@ fn field(
         at.field("value")
             .error(Code::WrongValue, mismatch.to_string());
     }
-    Some(StatusField {
+    Some(StatusFieldPlan {
         import: None,
         path,
         value,

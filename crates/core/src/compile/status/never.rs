@@ -2,7 +2,7 @@
 
 use crate::{
     diagnostics::{Code, nearest},
-    plan::{Condition, Operand, OperatorPlan, Question, Relation, walk::Expression},
+    plan::{ConditionPlan, Operand, OperandRelation, OperatorPlan, Question, walk::Expression},
     scope::At,
     value::{Path, PathStep},
 };
@@ -17,7 +17,7 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     });
 }
 
-fn one(at: &At<'_>, plan: &OperatorPlan, condition: &Condition) {
+fn one(at: &At<'_>, plan: &OperatorPlan, condition: &ConditionPlan) {
     let Question::Value(Operand::Path(path), tests) = &condition.asks else {
         return;
     };
@@ -25,7 +25,7 @@ fn one(at: &At<'_>, plan: &OperatorPlan, condition: &Condition) {
         return;
     };
     for test in tests.iter().filter(|test| !test.not && !condition.negate) {
-        let Relation::Equals(leaf, _) = &test.relation else {
+        let OperandRelation::Equals(leaf, _) = &test.relation else {
             continue;
         };
         let awaited = leaf.template.literal().map(str::trim);

@@ -4,7 +4,9 @@ use super::{Typing, problem};
 use crate::{
     api::ValueType,
     diagnostics::{Code, Severity},
-    plan::{Coerce, Condition, Leaf, Members, Operand, Pattern, Question, Relation, Test},
+    plan::{
+        Coerce, ConditionPlan, Leaf, Members, Operand, OperandRelation, Pattern, Question, Test,
+    },
     resources::amount::shortened,
     schema::{Kinds, Type, with_article},
     template::{TemplateError, explain_no_field},
@@ -13,7 +15,7 @@ use crate::{
 
 impl<'s> Typing<'_, 's> {
     /// Checks one condition.
-    pub(super) fn condition(&self, condition: &Condition) {
+    pub(super) fn condition(&self, condition: &ConditionPlan) {
         let Question::Value(operand, tests) = &condition.asks else {
             for leaf in condition.leaves() {
                 self.rendered(leaf);
@@ -26,7 +28,7 @@ impl<'s> Typing<'_, 's> {
         }
     }
 
-    fn operand(&self, condition: &Condition, operand: &Operand) -> Type<'s> {
+    fn operand(&self, condition: &ConditionPlan, operand: &Operand) -> Type<'s> {
         let field = format!("{}.field", condition.path);
         match operand {
             Operand::Path(path) => self.path(path).unwrap_or_else(|found| {
@@ -42,7 +44,7 @@ impl<'s> Typing<'_, 's> {
         }
     }
 
-    fn test(&self, condition: &Condition, (operand, left): (&Operand, &Type<'s>), test: &Test) {
+    fn test(&self, condition: &ConditionPlan, (operand, left): (&Operand, &Type<'s>), test: &Test) {
         let numbers = |leaves: &[Leaf]| {
             self.never_a_number(condition, operand, left);
             for leaf in leaves {
@@ -50,27 +52,27 @@ impl<'s> Typing<'_, 's> {
             }
         };
         match &test.relation {
-            Relation::Equals(leaf, ValueType::String) => {
+            OperandRelation::Equals(leaf, ValueType::String) => {
                 self.compared(operand, left, leaf, &self.rendered(leaf));
             }
-            Relation::In(members, ValueType::String) => self.members(operand, left, members),
-            Relation::Is(_, leaf) => numbers(std::slice::from_ref(leaf)),
-            Relation::Between(members) => numbers(members.leaves()),
-            Relation::Equals(leaf, _)
-            | Relation::Contains(leaf)
-            | Relation::Prefix(leaf)
-            | Relation::Suffix(leaf)
-            | Relation::Matches(Pattern::Rendered(leaf)) => {
+            OperandRelation::In(members, ValueType::String) => self.members(operand, left, members),
+            OperandRelation::Is(_, leaf) => numbers(std::slice::from_ref(leaf)),
+            OperandRelation::Between(members) => numbers(members.leaves()),
+            OperandRelation::Equals(leaf, _)
+            | OperandRelation::Contains(leaf)
+            | OperandRelation::Prefix(leaf)
+            | OperandRelation::Suffix(leaf)
+            | OperandRelation::Matches(Pattern::Rendered(leaf)) => {
                 self.rendered(leaf);
             }
-            Relation::In(members, _) => members.leaves().iter().for_each(|leaf| {
+            OperandRelation::In(members, _) => members.leaves().iter().for_each(|leaf| {
                 self.rendered(leaf);
             }),
-            Relation::Exists
-            | Relation::Unique
-            | Relation::Unchanged
-            | Relation::Type(_)
-            | Relation::Matches(Pattern::Fixed(_)) => {}
+            OperandRelation::Exists
+            | OperandRelation::Unique
+            | OperandRelation::Unchanged
+            | OperandRelation::Type(_)
+            | OperandRelation::Matches(Pattern::Fixed(_)) => {}
         }
     }
 
@@ -101,7 +103,7 @@ impl<'s> Typing<'_, 's> {
     }
 
     /// Reports a left side that is never a number.
-    fn never_a_number(&self, condition: &Condition, operand: &Operand, left: &Type<'s>) {
+    fn never_a_number(&self, condition: &ConditionPlan, operand: &Operand, left: &Type<'s>) {
         let numbers = Kinds::INT_TEXT | Kinds::FLOAT_TEXT | Kinds::BLANK;
         let words = left.schema().and_then(|schema| schema.words());
         let never = left.may != Kinds::NONE && !left.may.as_text().meets(numbers);

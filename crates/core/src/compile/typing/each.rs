@@ -4,7 +4,7 @@ use super::{Typing, problem};
 use crate::{
     diagnostics::{Code, Severity},
     plan::{
-        ForEach,
+        ForEachPlan,
         for_each::{INDEX, ITEM, VALUE},
     },
     schema::{Kinds, Type, with_article},
@@ -12,7 +12,7 @@ use crate::{
 
 impl<'s> Typing<'_, 's> {
     /// Returns the template root of an entry that is expanded for each element.
-    pub(super) fn element(&self, each: &ForEach) -> Type<'s> {
+    pub(super) fn element(&self, each: &ForEachPlan) -> Type<'s> {
         let field = format!("{}.field", each.path);
         let list = self.path(&each.field).unwrap_or_else(|found| {
             self.record(&field, Severity::Error, found);

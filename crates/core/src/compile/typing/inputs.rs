@@ -2,7 +2,7 @@
 
 use super::{Typing, target::made_by};
 use crate::{
-    plan::{Coerce, ImportPlan, InputPlan, Tree},
+    plan::{Coerce, ImportPlan, InputPlan, ObjectTree},
     schema::{Kinds, Type},
 };
 
@@ -39,16 +39,16 @@ impl<'s> Typing<'_, 's> {
         }
     }
 
-    fn value(&self, tree: &Tree, coerce: Coerce) -> Type<'s> {
+    fn value(&self, tree: &ObjectTree, coerce: Coerce) -> Type<'s> {
         let gives = match tree {
-            Tree::Leaf(leaf) => {
+            ObjectTree::Leaf(leaf) => {
                 self.leaf(leaf, None);
                 leaf.template
                     .infer(self.root(), false)
                     .gives
                     .without_constants()
             }
-            Tree::Fixed(node) => Type::of(Kinds::of(node)),
+            ObjectTree::Fixed(node) => Type::of(Kinds::of(node)),
             _ => Type::any(),
         };
         if coerce == Coerce::Native {

@@ -29,7 +29,7 @@ use crate::plan::roots;
 use crate::{
     diagnostics::{Code, Severity},
     plan::{
-        ForEach, Leaf, OperatorPlan, ResourceType, StatusField,
+        ForEachPlan, Leaf, OperatorPlan, ResourceType, StatusFieldPlan,
         walk::{Destination, ExprContext, Expression, Purpose},
     },
     resources::amount::shortened,
@@ -166,7 +166,7 @@ impl<'a, 's> Typing<'a, 's> {
     }
 
     /// Selects the scope of the following checks: an import, and the element of a list.
-    fn enter(&mut self, import: Option<usize>, each: Option<&ForEach>) {
+    fn enter(&mut self, import: Option<usize>, each: Option<&ForEachPlan>) {
         self.import.set(import);
         self.element = None;
         self.element = each.map(|each| self.element(each));
@@ -179,7 +179,7 @@ impl<'a, 's> Typing<'a, 's> {
         self.element.as_ref().unwrap_or(around)
     }
 
-    fn status_field(&self, field: &StatusField) {
+    fn status_field(&self, field: &StatusFieldPlan) {
         let below = match self.resource.map(|schema| schema.field("status")) {
             Some(NestedSchema::Schema(status)) => status.at_path(&field.path),
             Some(other) => other,

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    plan::Tree,
+    plan::ObjectTree,
     schema::{NestedSchema, Schema},
     value::{Key, Node, Path},
 };
 
 /// See [`crate::plan::ChildPlan::whole_lists`].
-pub(super) fn of_body(body: &Tree, schema: Schema<'_>) -> Box<[Path]> {
+pub(super) fn of_body(body: &ObjectTree, schema: Schema<'_>) -> Box<[Path]> {
     let mut walk = ListWalk::default();
     walk.tree(body, schema);
     walk.found.into_iter().collect()
@@ -22,27 +22,30 @@ struct ListWalk {
 }
 
 impl ListWalk {
-    fn tree(&mut self, tree: &Tree, schema: Schema<'_>) {
+    fn tree(&mut self, tree: &ObjectTree, schema: Schema<'_>) {
         match tree {
-            Tree::Fixed(node) => self.node(node, schema),
-            Tree::Leaf(_) => self.anything(schema),
-            Tree::Map(entries) | Tree::Part(entries) => {
+            ObjectTree::Fixed(node) => self.node(node, schema),
+            ObjectTree::Leaf(_) => self.anything(schema),
+            ObjectTree::Map(entries) | ObjectTree::Part(entries) => {
                 for (key, below) in entries {
                     self.field(key, schema, |walk, schema| walk.tree(below, schema));
                 }
             }
             // A list without items is left out, but an item may contain an empty one.
-            Tree::List(items) => {
+            ObjectTree::List(items) => {
                 for item in items {
                     self.item(schema, |walk, schema| walk.tree(item, schema));
                 }
             }
-            Tree::Patched(parts) => {
+            ObjectTree::Patched(parts) => {
                 self.tree(&parts.0, schema);
                 self.tree(&parts.1, schema);
             }
-            Tree::Chosen(chosen) => chosen.trees().for_each(|tree| self.tree(tree, schema)),
-            Tree::Image(_) | Tree::ContainerName(_) | Tree::Workload(_) | Tree::Owner(_) => {}
+            ObjectTree::Chosen(chosen) => chosen.trees().for_each(|tree| self.tree(tree, schema)),
+            ObjectTree::Image(_)
+            | ObjectTree::ContainerName(_)
+            | ObjectTree::Workload(_)
+            | ObjectTree::Owner(_) => {}
         }
     }
 
@@ -113,7 +116,7 @@ mod tests {
         let built_in = BuiltIn::new();
         let schema = built_in.kind(group, "v1", kind).unwrap();
         let body: Node = serde_json::from_str(body).unwrap();
-        let found = of_body(&Tree::Fixed(body), schema);
+        let found = of_body(&ObjectTree::Fixed(body), schema);
         found.iter().map(ToString::to_string).collect()
     }
 

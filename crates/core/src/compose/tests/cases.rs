@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{KOMPOSER, artifact, compiled, compiled_with, merged};
-use crate::compose::{Artifacts, Fetched, Merged, Resolved};
+use crate::compose::{Artifacts, Fetched, Merged, ResolvedComposition};
 use crate::{definitions::Schemas, plan};
 
 struct Case {
@@ -146,7 +146,7 @@ fn a_merge_is_deterministic_and_its_stored_form_means_the_same() {
         };
         assert_eq!(warnings, again);
         assert_eq!(first.to_json(), second.to_json());
-        let (back, _) = Resolved::from_json(&first.to_json()).unwrap();
+        let (back, _) = ResolvedComposition::from_json(&first.to_json()).unwrap();
         assert_eq!(back.to_json(), first.to_json(), "{}", file.display());
         assert_eq!(back.sources, first.sources);
         // A cluster has the definitions; they are not stored.

@@ -58,7 +58,7 @@ fn merged(text: &str, artifacts: &Artifacts) -> Result<Merged, Diagnostics> {
     Ok(merged)
 }
 
-fn resolved(text: &str, artifacts: &Artifacts) -> Resolved {
+fn resolved(text: &str, artifacts: &Artifacts) -> ResolvedComposition {
     match merged(text, artifacts) {
         Ok(Merged::Done(resolved, _)) => *resolved,
         other => panic!("{other:?}"),
@@ -66,7 +66,7 @@ fn resolved(text: &str, artifacts: &Artifacts) -> Resolved {
 }
 
 fn compiled(
-    resolved: &Resolved,
+    resolved: &ResolvedComposition,
 ) -> Result<(Plan, Vec<crate::diagnostics::Diagnostic>), Diagnostics> {
     let mut schemas = Schemas::default();
     resolved.add_schemas(&mut schemas);
@@ -74,7 +74,7 @@ fn compiled(
 }
 
 fn compiled_with(
-    resolved: &Resolved,
+    resolved: &ResolvedComposition,
     schemas: &Schemas,
 ) -> Result<(Plan, Vec<crate::diagnostics::Diagnostic>), Diagnostics> {
     let mut library = Library::default();
@@ -231,7 +231,7 @@ proptest! {
         let text = komposer("  files: [pond.yaml]", &rest);
         match merged(&text, &artifacts) {
             Ok(Merged::Done(resolved, _)) => {
-                let (back, _) = Resolved::from_json(&resolved.to_json()).unwrap();
+                let (back, _) = ResolvedComposition::from_json(&resolved.to_json()).unwrap();
                 prop_assert_eq!(back.to_json(), resolved.to_json());
                 let yaml = resolved.to_yaml(true);
                 for source in &parse_stream("resolved", &yaml).sources {
@@ -320,7 +320,7 @@ fn the_komposers_of_the_founding_documents_are_merged() {
 }
 
 /// An artifact with one operator, called as the last word of its source.
-fn given(request: &Request) -> Artifact {
+fn given(request: &SourceRequest) -> Artifact {
     let (url, word, file) = match &request.kind {
         RequestKind::Registry { url, .. } => {
             let path = OciReference::parse(url).unwrap().path;

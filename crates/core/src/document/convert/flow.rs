@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use super::layout::{Slot, SlotKind, Style};
 use super::scalar;
-use super::write::Writer;
-use crate::tree::{Key, Tree, TreeValue};
+use super::write::DocumentWriter;
+use crate::tree::{Tree, TreeKey, TreeValue};
 
-impl Writer<'_> {
+impl DocumentWriter<'_> {
     /// True if a flow value can stay in flow style: on one line, without content that needs its own lines.
     pub(super) fn fits(&self, slot: &Slot<'_>, value: &Tree) -> bool {
         self.is_on_line(slot) && self.is_flat(value)
@@ -96,7 +96,7 @@ impl Writer<'_> {
         if entries.len() + items.len() != slot.children.len() || slot.children.is_empty() {
             return None;
         }
-        let by_start: HashMap<usize, &(Key, Tree)> = entries
+        let by_start: HashMap<usize, &(TreeKey, Tree)> = entries
             .iter()
             .filter_map(|entry| Some((layout.at(entry.0.span)?, entry)))
             .collect();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::document::yaml::Chunk;
-use crate::tree::{Span, Tree, TreeValue};
+use crate::tree::{FileSpan, Tree, TreeValue};
 
 /// The indentation if no map shows it.
 const INDENT: usize = 2;
@@ -122,7 +122,7 @@ impl<'t> Layout<'t> {
     }
 
     /// Returns the byte in the document's text for a span.
-    pub(super) fn at(&self, span: Option<Span>) -> Option<usize> {
+    pub(super) fn at(&self, span: Option<FileSpan>) -> Option<usize> {
         let at = usize::try_from(span?.offset).ok()?.checked_sub(self.base)?;
         (at <= self.text.len()).then_some(at)
     }

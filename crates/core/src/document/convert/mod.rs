@@ -19,7 +19,7 @@ mod write;
 use std::collections::BTreeMap;
 
 use self::layout::Layout;
-use self::write::Writer;
+use self::write::DocumentWriter;
 use super::kinds::{DocumentKind, normalise_as};
 use super::source;
 use super::yaml::Chunk;
@@ -101,13 +101,13 @@ fn document(chunk: Chunk<'_>, tree: &Tree, file: &str, found: &mut Diagnostics) 
 fn rewrite(chunk: Chunk<'_>, tree: &Tree, today: &Tree) -> String {
     let layout = Layout::of(chunk, tree);
     let none = BTreeMap::new();
-    let mut first = Writer::new(&layout, &none);
+    let mut first = DocumentWriter::new(&layout, &none);
     first.document(today);
     let strays = first.strays();
     if strays.is_empty() {
         return first.into_text();
     }
-    let mut second = Writer::new(&layout, &strays);
+    let mut second = DocumentWriter::new(&layout, &strays);
     second.document(today);
     second.into_text()
 }

@@ -6,10 +6,10 @@ use std::ops::Range;
 use super::comments::comments;
 use super::layout::{Layout, Slot, SlotKind, Style};
 use super::scalar;
-use crate::tree::{Key, Tree, TreeValue};
+use crate::tree::{Tree, TreeKey, TreeValue};
 
 /// Writes a document.
-pub(super) struct Writer<'a> {
+pub(super) struct DocumentWriter<'a> {
     pub(super) layout: &'a Layout<'a>,
     /// Comments to write before the entry that starts at a byte of the text.
     strays: &'a BTreeMap<usize, Vec<String>>,
@@ -25,9 +25,9 @@ pub(super) struct Writer<'a> {
     open: Vec<usize>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> DocumentWriter<'a> {
     pub(super) fn new(layout: &'a Layout<'a>, strays: &'a BTreeMap<usize, Vec<String>>) -> Self {
-        Writer {
+        DocumentWriter {
             layout,
             strays,
             eol: if layout.text.contains("\r\n") {
@@ -196,7 +196,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the entries of a map.
-    fn entries(&mut self, entries: &[(Key, Tree)], within: Option<usize>, column: usize) {
+    fn entries(&mut self, entries: &[(TreeKey, Tree)], within: Option<usize>, column: usize) {
         for (key, value) in self.ordered(entries, within.map(|index| self.slot(index))) {
             self.entry(key, value, column);
         }
@@ -205,11 +205,11 @@ impl<'a> Writer<'a> {
     /// Returns the entries of a map in order of the text: those of `within` first, those moved here last.
     pub(super) fn ordered<'t>(
         &self,
-        entries: &'t [(Key, Tree)],
+        entries: &'t [(TreeKey, Tree)],
         within: Option<&Slot<'_>>,
-    ) -> Vec<&'t (Key, Tree)> {
+    ) -> Vec<&'t (TreeKey, Tree)> {
         let merged = within.map(|slot| self.merged(slot)).unwrap_or_default();
-        let mut order: Vec<(usize, &(Key, Tree))> = Vec::with_capacity(entries.len());
+        let mut order: Vec<(usize, &(TreeKey, Tree))> = Vec::with_capacity(entries.len());
         for entry in entries {
             let at = self.layout.at(entry.0.span);
             let is_there = at.is_some() || is_written(&entry.1);
@@ -236,7 +236,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns the origin of an entry: the whole entry, or only its value.
-    pub(super) fn source(&self, key: &Key, value: &Tree) -> Option<usize> {
+    pub(super) fn source(&self, key: &TreeKey, value: &Tree) -> Option<usize> {
         let whole = self
             .layout
             .at(key.span)
@@ -250,7 +250,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes an entry of a map in block style.
-    fn entry(&mut self, key: &Key, value: &Tree, column: usize) {
+    fn entry(&mut self, key: &TreeKey, value: &Tree, column: usize) {
         self.fresh_line();
         let Some(index) = self.source(key, value) else {
             self.indent(column);
@@ -296,7 +296,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns a key as in the text, or its present spelling.
-    pub(super) fn key(&mut self, key: &Key, slot: &Slot<'_>) -> String {
+    pub(super) fn key(&mut self, key: &TreeKey, slot: &Slot<'_>) -> String {
         let text = &self.layout.text[slot.start..slot.after.max(slot.start)];
         let is_own = slot.is_entry && self.layout.at(key.span) == Some(slot.start);
         let is_quoted = text.starts_with(['"', '\'']);

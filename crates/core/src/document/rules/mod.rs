@@ -11,7 +11,7 @@ use crate::api::lifecycle::{Deprecation, Timeline};
 use crate::api::shape::Shape;
 use crate::api::{CrdEntry, KatalogSpec, MotifSpec, Notes, Profiles, names};
 use crate::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
-use crate::tree::{Key, Tree};
+use crate::tree::{Tree, TreeKey};
 
 pub(crate) use sources::check_sources;
 
@@ -65,7 +65,7 @@ pub(crate) fn lost_indentation(root: &Tree, found: &mut Diagnostics) -> bool {
     found.0.len() > before
 }
 
-fn key_of<'a>(tree: &'a Tree, name: &str) -> Option<&'a Key> {
+fn key_of<'a>(tree: &'a Tree, name: &str) -> Option<&'a TreeKey> {
     let entries = tree.as_map()?;
     entries
         .iter()

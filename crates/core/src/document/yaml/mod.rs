@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_saphyr::{Location, Options, Spanned};
 
 use crate::diagnostics::Code;
-use crate::tree::{Key, Span, Tree, TreeValue, Verbatim};
+use crate::tree::{FileSpan, Tree, TreeKey, TreeValue, Verbatim};
 use advice::advise;
 use verbatim::verbatim;
 
@@ -42,7 +42,7 @@ pub(crate) struct SyntaxError {
     /// The fix.
     pub(crate) hint: Option<String>,
     /// The position of the error, if known.
-    pub(crate) span: Option<Span>,
+    pub(crate) span: Option<FileSpan>,
 }
 
 /// Splits a stream at its document markers.
@@ -154,13 +154,13 @@ fn options() -> Options {
     }
 }
 
-fn to_span(location: Location) -> Option<Span> {
+fn to_span(location: Location) -> Option<FileSpan> {
     let span = location.span();
     let small = |n: u64| u32::try_from(n).ok();
     if location.line() == 0 {
         return None;
     }
-    Some(Span {
+    Some(FileSpan {
         line: small(location.line())?,
         column: small(location.column())?,
         offset: span.byte_offset().and_then(small).unwrap_or(0),
@@ -168,8 +168,8 @@ fn to_span(location: Location) -> Option<Span> {
     })
 }
 
-fn moved(span: Span, chunk: Chunk<'_>) -> Span {
-    Span {
+fn moved(span: FileSpan, chunk: Chunk<'_>) -> FileSpan {
+    FileSpan {
         line: span.line.saturating_add(chunk.lines),
         offset: span.offset.saturating_add(chunk.bytes),
         ..span
@@ -283,10 +283,10 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TreeValue, A::Error> {
-        let mut entries: Vec<(Key, Tree)> = Vec::new();
+        let mut entries: Vec<(TreeKey, Tree)> = Vec::new();
         while let Some(name) = map.next_key::<Spanned<String>>()? {
             let Raw(value) = map.next_value()?;
-            let key = Key {
+            let key = TreeKey {
                 span: to_span(name.defined),
                 name: name.value,
             };
@@ -299,7 +299,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
-fn repeated(entries: &[(Key, Tree)]) -> Option<&str> {
+fn repeated(entries: &[(TreeKey, Tree)]) -> Option<&str> {
     let mut seen = std::collections::HashSet::with_capacity(entries.len());
     let twice = entries.iter().find(|(key, _)| !seen.insert(&key.name));
     twice.map(|(key, _)| key.name.as_str())

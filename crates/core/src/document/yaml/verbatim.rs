@@ -1,7 +1,7 @@
 //! Finds the parts of a text that appear unchanged in the file, so that an error inside a multi-line text has a position.
 
 use super::line_break;
-use crate::tree::{Span, Verbatim};
+use crate::tree::{FileSpan, Verbatim};
 
 /// The maximum number of parts of one text. A text of escapes has as many parts as characters.
 const MOST_PARTS: usize = 1000;
@@ -10,7 +10,7 @@ const MOST_PARTS: usize = 1000;
 ///
 /// White space at both ends of a line is skipped: it is indentation, or folded. The walk reads no more of the document than
 /// the text takes: in flow style, one line holds thousands of texts.
-pub(super) fn verbatim(document: &str, span: Span, value: &str) -> Vec<Verbatim> {
+pub(super) fn verbatim(document: &str, span: FileSpan, value: &str) -> Vec<Verbatim> {
     let source = usize::try_from(span.offset).ok();
     let source = source.and_then(|at| document.get(at..)).unwrap_or_default();
     let mut walk = VerbatimWalk {
@@ -31,7 +31,7 @@ struct VerbatimWalk<'a> {
     /// The rest of the document.
     source: &'a str,
     /// Its position.
-    place: Span,
+    place: FileSpan,
     value: &'a str,
     /// The number of bytes of the text found so far.
     done: usize,
@@ -94,7 +94,7 @@ impl VerbatimWalk<'_> {
     fn part(&mut self, len: usize) -> Option<()> {
         let part = Verbatim {
             start: u32::try_from(self.done).ok()?,
-            span: Span {
+            span: FileSpan {
                 len: u32::try_from(len).ok()?,
                 ..self.place
             },

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::{Action, Argument, Call, Forward, NOTHING};
+use super::{Argument, CallAction, Forward, NOTHING, ProgramCall};
 use crate::api::Text;
 use crate::api::e2e::{
     Apply, Assertions, Copy, Delete, Exec, Format, Get, Logs, Patch, PodChoice, PortForward, Top,
@@ -59,17 +59,17 @@ impl<'a> Args<'a> {
         format!("kubectl {}", words.join(" "))
     }
 
-    pub(super) fn call(self, assertions: &'a Assertions) -> Call<'a> {
+    pub(super) fn call(self, assertions: &'a Assertions) -> ProgramCall<'a> {
         self.call_with(None, assertions)
     }
 
-    fn call_with(self, input: Option<String>, assertions: &'a Assertions) -> Call<'a> {
+    fn call_with(self, input: Option<String>, assertions: &'a Assertions) -> ProgramCall<'a> {
         let (title, namespace) = (self.title(), self.namespace);
-        let action = Action::Kubectl(self.words, input);
-        Call {
+        let action = CallAction::Kubectl(self.words, input);
+        ProgramCall {
             title,
             namespace,
-            ..Call::new(FieldPath::root(), action, assertions)
+            ..ProgramCall::new(FieldPath::root(), action, assertions)
         }
     }
 }
@@ -83,7 +83,7 @@ pub(super) fn rollout<'a>(
     workload: &str,
     replicas: Option<u32>,
     namespace: Option<&'a str>,
-) -> Call<'a> {
+) -> ProgramCall<'a> {
     let kind = workload.split('/').next().unwrap_or_default();
     let kind = kind
         .split('.')
@@ -100,7 +100,7 @@ pub(super) fn rollout<'a>(
     args.namespace(namespace).call(&NOTHING)
 }
 
-pub(super) fn apply(apply: &Apply) -> Call<'_> {
+pub(super) fn apply(apply: &Apply) -> ProgramCall<'_> {
     let args = Args::new(["apply", "-f"]);
     let file = apply.file.as_ref();
     let word = file.map_or_else(
@@ -109,17 +109,17 @@ pub(super) fn apply(apply: &Apply) -> Call<'_> {
     );
     let args = args.word(word).namespace(apply.namespace.as_deref());
     let input = apply.inline.as_ref().map(text_of);
-    Call {
+    ProgramCall {
         exit_code: apply.exit_code.unwrap_or_default(),
         ..args.call_with(input, &apply.assertions)
     }
 }
 
-pub(super) fn patch(patch: &Patch) -> Call<'_> {
+pub(super) fn patch(patch: &Patch) -> ProgramCall<'_> {
     let kind = patch.type_.unwrap_or_default().name();
     let args = Args::new(["patch", &patch.kind, &patch.name, "--type", kind, "-p"]);
     let args = args.maybe(None, Some(&text_of(&patch.patch)));
-    Call {
+    ProgramCall {
         exit_code: patch.exit_code.unwrap_or_default(),
         ..args
             .namespace(patch.namespace.as_deref())
@@ -135,7 +135,7 @@ fn text_of(node: &Node) -> String {
     }
 }
 
-pub(super) fn delete(delete: &Delete) -> Call<'_> {
+pub(super) fn delete(delete: &Delete) -> ProgramCall<'_> {
     let mut args = Args::new(["delete"]);
     let mut pod = None;
     match (&delete.file, &delete.pod) {
@@ -162,7 +162,7 @@ pub(super) fn delete(delete: &Delete) -> Call<'_> {
     }
     // Finalizers may take longer than one call. Other assertions check the deletion.
     args = args.maybe(None, Some("--wait=false"));
-    Call {
+    ProgramCall {
         exit_code: delete.exit_code.unwrap_or_default(),
         pod,
         ..args
@@ -171,7 +171,7 @@ pub(super) fn delete(delete: &Delete) -> Call<'_> {
     }
 }
 
-pub(super) fn get(get: &Get) -> Call<'_> {
+pub(super) fn get(get: &Get) -> ProgramCall<'_> {
     let args = Args::new(["get", &get.kind]).maybe(None, get.name.as_deref());
     let args = args.maybe(Some("-l"), get.label_selector.as_deref());
     let format = get.field.as_ref().map_or_else(
@@ -188,7 +188,7 @@ pub(super) fn get(get: &Get) -> Call<'_> {
     let call = args
         .namespace(get.namespace.as_deref())
         .call(&get.assertions);
-    Call {
+    ProgramCall {
         is_secret: is_secret(&get.kind),
         ..call.filtered(get.jq.as_ref(), get.yq.as_ref())
     }
@@ -215,7 +215,7 @@ fn is_secret(kind: &str) -> bool {
     ["secret", "secrets"].contains(&kind.to_lowercase().as_str())
 }
 
-pub(super) fn logs(logs: &Logs) -> Call<'_> {
+pub(super) fn logs(logs: &Logs) -> ProgramCall<'_> {
     let mut args = Args::new(["logs"]);
     let mut pod = None;
     if let Some(selector) = &logs.pod.label_selector {
@@ -234,13 +234,13 @@ pub(super) fn logs(logs: &Logs) -> Call<'_> {
     let call = args
         .namespace(logs.namespace.as_deref())
         .call(&logs.assertions);
-    Call {
+    ProgramCall {
         pod,
         ..call.filtered(logs.jq.as_ref(), None)
     }
 }
 
-pub(super) fn exec(exec: &Exec) -> Call<'_> {
+pub(super) fn exec(exec: &Exec) -> ProgramCall<'_> {
     let args = Args::new(["exec"]).namespace(exec.namespace.as_deref());
     let args = args.word(Argument::Pod("", String::new()));
     let args = args.maybe(Some("-c"), exec.container.as_deref());
@@ -248,26 +248,26 @@ pub(super) fn exec(exec: &Exec) -> Call<'_> {
     let words = exec.command.iter().map(Text::as_str);
     let args = words.fold(args, |args, word| args.maybe(None, Some(word)));
     let call = args.call(&exec.assertions);
-    Call {
+    ProgramCall {
         exit_code: exec.exit_code.unwrap_or_default(),
         pod: Some(Cow::Borrowed(&exec.pod)),
         ..call.filtered(exec.jq.as_ref(), exec.yq.as_ref())
     }
 }
 
-pub(super) fn copy(copy: &Copy) -> Call<'_> {
+pub(super) fn copy(copy: &Copy) -> ProgramCall<'_> {
     let args = Args::new(["cp"]).namespace(copy.namespace.as_deref());
     let args = args.maybe(Some("-c"), copy.container.as_deref());
     let args = args
         .word(Argument::Pod("", format!(":{}", copy.src)))
         .word(Argument::Scratch);
     let (title, namespace) = (args.title(), args.namespace);
-    let call = Call::new(
+    let call = ProgramCall::new(
         FieldPath::root(),
-        Action::Copy(args.words),
+        CallAction::Copy(args.words),
         &copy.assertions,
     );
-    Call {
+    ProgramCall {
         title,
         namespace,
         pod: Some(Cow::Borrowed(&copy.pod)),
@@ -275,7 +275,7 @@ pub(super) fn copy(copy: &Copy) -> Call<'_> {
     }
 }
 
-pub(super) fn forward(forward: &PortForward) -> Call<'_> {
+pub(super) fn forward(forward: &PortForward) -> ProgramCall<'_> {
     let args = Args::new([]).namespace(forward.namespace.as_deref());
     let service = forward.service.as_ref();
     let args = match service {
@@ -285,7 +285,7 @@ pub(super) fn forward(forward: &PortForward) -> Call<'_> {
     let method = forward.method.as_deref().unwrap_or("GET").to_uppercase();
     let path = forward.path.as_deref().unwrap_or("/");
     let headers = forward.headers.iter();
-    let action = Action::Forward(Forward {
+    let action = CallAction::Forward(Forward {
         port: forward.port,
         path: path.to_owned(),
         method: method.clone(),
@@ -299,7 +299,7 @@ pub(super) fn forward(forward: &PortForward) -> Call<'_> {
     let target = service
         .or(forward.pod.as_ref())
         .map_or("the leader", String::as_str);
-    let call = Call {
+    let call = ProgramCall {
         title: format!("{method} {path} on port {} of {target}", forward.port),
         status: forward.status_code,
         namespace: forward.namespace.as_deref(),
@@ -310,12 +310,12 @@ pub(super) fn forward(forward: &PortForward) -> Call<'_> {
                 leader_election: forward.leader_election.clone(),
             })
         }),
-        ..Call::new(FieldPath::root(), action, &forward.assertions)
+        ..ProgramCall::new(FieldPath::root(), action, &forward.assertions)
     };
     call.filtered(forward.jq.as_ref(), forward.yq.as_ref())
 }
 
-pub(super) fn top(top: &Top) -> Call<'_> {
+pub(super) fn top(top: &Top) -> ProgramCall<'_> {
     let kind = top.kind.unwrap_or_default().name();
     let args = Args::new(["top", kind]).maybe(None, top.name.as_deref());
     let args = args.maybe(Some("-l"), top.label_selector.as_deref());

@@ -15,13 +15,13 @@ use crate::diagnostics::FieldPath;
 
 /// One call of a program, and its expected result.
 #[derive(Clone, Debug)]
-pub struct Call<'a> {
+pub struct ProgramCall<'a> {
     /// The path in the document.
     pub path: FieldPath,
     /// A title: `kubectl get deployment web`.
     pub title: String,
     /// The action.
-    pub action: Action,
+    pub action: CallAction,
     /// True if it is not repeated after it succeeded.
     pub is_once: bool,
     /// The expected exit code.
@@ -44,7 +44,7 @@ pub struct Call<'a> {
 
 /// The action of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum CallAction {
     /// A shell command.
     Shell(String),
     /// `kubectl`, with its arguments and its standard input.
@@ -97,13 +97,13 @@ pub enum Filter {
 }
 
 /// Returns the commands at `path` as calls.
-pub fn commands<'a>(commands: &'a [Command], path: &FieldPath) -> Vec<Call<'a>> {
-    let call = |(index, command): (usize, &'a Command)| Call {
+pub fn commands<'a>(commands: &'a [Command], path: &FieldPath) -> Vec<ProgramCall<'a>> {
+    let call = |(index, command): (usize, &'a Command)| ProgramCall {
         title: command.run.lines().next().unwrap_or_default().to_owned(),
         exit_code: command.exit_code.unwrap_or_default(),
-        ..Call::new(
+        ..ProgramCall::new(
             path.index(index),
-            Action::Shell(command.run.clone()),
+            CallAction::Shell(command.run.clone()),
             &command.assertions,
         )
     };
@@ -111,9 +111,9 @@ pub fn commands<'a>(commands: &'a [Command], path: &FieldPath) -> Vec<Call<'a>> 
 }
 
 /// Returns the calls of a `kubectl` block at `path`, in execution order.
-pub fn calls<'a>(block: &'a Kubectl, path: &FieldPath) -> Vec<Call<'a>> {
+pub fn calls<'a>(block: &'a Kubectl, path: &FieldPath) -> Vec<ProgramCall<'a>> {
     let mut all = writes(block, path);
-    let mut add = |name: &str, calls: Vec<Call<'a>>| {
+    let mut add = |name: &str, calls: Vec<ProgramCall<'a>>| {
         for (index, mut call) in calls.into_iter().enumerate() {
             call.path = path.field(name).index(index);
             all.push(call);
@@ -143,7 +143,7 @@ pub fn calls<'a>(block: &'a Kubectl, path: &FieldPath) -> Vec<Call<'a>> {
         let args = Args::new(["auth", "can-i", &one.verb, &one.resource]);
         let args = args.namespace(one.namespace.as_deref());
         let args = args.maybe(Some("--as"), one.as_.as_deref());
-        Call {
+        ProgramCall {
             says_no: true,
             ..args.call(&one.assertions)
         }
@@ -155,9 +155,9 @@ pub fn calls<'a>(block: &'a Kubectl, path: &FieldPath) -> Vec<Call<'a>> {
 }
 
 /// Returns the calls that change something.
-fn writes<'a>(block: &'a Kubectl, path: &FieldPath) -> Vec<Call<'a>> {
+fn writes<'a>(block: &'a Kubectl, path: &FieldPath) -> Vec<ProgramCall<'a>> {
     let mut all = Vec::new();
-    let mut add = |name: &str, calls: Vec<Vec<Call<'a>>>| {
+    let mut add = |name: &str, calls: Vec<Vec<ProgramCall<'a>>>| {
         for (index, calls) in calls.into_iter().enumerate() {
             for mut call in calls {
                 call.path = path.field(name).index(index);
@@ -204,8 +204,8 @@ fn writes<'a>(block: &'a Kubectl, path: &FieldPath) -> Vec<Call<'a>> {
 /// No assertions on the output.
 static NOTHING: LazyLock<Assertions> = LazyLock::new(Assertions::default);
 
-impl<'a> Call<'a> {
-    fn new(path: FieldPath, action: Action, assertions: &'a Assertions) -> Self {
+impl<'a> ProgramCall<'a> {
+    fn new(path: FieldPath, action: CallAction, assertions: &'a Assertions) -> Self {
         Self {
             path,
             title: String::new(),

@@ -2,21 +2,21 @@
 
 use super::{answer, expecting};
 use crate::diagnostics::FieldPath;
-use crate::e2e::{Action, Answer, Argument, Call, Filter, calls, judge};
+use crate::e2e::{Argument, CallAction, CallOutput, Filter, ProgramCall, calls, judge};
 
 /// Returns the calls of a `kubectl` block as command lines.
 fn lines(block: &str) -> Vec<String> {
     let spec = expecting(&format!("kubectl:\n  {}", block.replace('\n', "\n  ")));
     let block = spec.expect[0].kubectl.as_ref().unwrap();
-    let line = |call: &Call<'_>| {
+    let line = |call: &ProgramCall<'_>| {
         let words = match &call.action {
-            Action::Kubectl(words, input) => {
+            CallAction::Kubectl(words, input) => {
                 let input = input
                     .as_ref()
                     .map(|text| Argument::Text(format!("< {text}")));
                 words.iter().cloned().chain(input).collect()
             }
-            Action::Copy(words) => words.clone(),
+            CallAction::Copy(words) => words.clone(),
             other => panic!("{other:?}"),
         };
         let words = words.iter().map(|word| match word {
@@ -126,7 +126,7 @@ fn a_request_through_a_port_is_judged_by_its_status_and_its_body() {
     let calls = calls(block, &FieldPath::root());
     assert_eq!(calls[0].title, "GET /x on port 80 of web");
     assert_eq!(calls[0].filter, Some(Filter::Json(".a".to_owned())));
-    let with = |status| Answer {
+    let with = |status| CallOutput {
         status: Some(status),
         ..answer("gone")
     };
@@ -147,15 +147,15 @@ fn a_request_through_a_port_is_judged_by_its_status_and_its_body() {
 fn a_permission_that_is_missing_is_an_answer() {
     let spec = expecting("kubectl:\n  auth:\n    - { verb: get, resource: pods, equals: \"no\" }");
     let calls = calls(spec.expect[0].kubectl.as_ref().unwrap(), &FieldPath::root());
-    let no = Answer {
+    let no = CallOutput {
         exit_code: 1,
         ..answer("no\n")
     };
     assert_eq!(judge(&calls[0], &no), [""; 0]);
-    let broken = Answer {
+    let broken = CallOutput {
         exit_code: 1,
         error: "no connection".to_owned(),
-        ..Answer::default()
+        ..CallOutput::default()
     };
     assert!(!judge(&calls[0], &broken).is_empty());
 }

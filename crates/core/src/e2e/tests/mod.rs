@@ -2,7 +2,7 @@ mod kubectl;
 
 use jiff::Timestamp;
 
-use super::{Answer, calls, check_resource, commands, gates, is_open, judge, read_e2e};
+use super::{CallOutput, calls, check_resource, commands, gates, is_open, judge, read_e2e};
 use crate::api::E2eSpec;
 use crate::diagnostics::FieldPath;
 use crate::document::{E2eDocument, parse_stream};
@@ -31,15 +31,15 @@ fn expecting(body: &str) -> E2eSpec {
     read(&spec).unwrap_or_else(|why| panic!("{why}")).spec
 }
 
-fn answer(output: &str) -> Answer {
-    Answer {
+fn answer(output: &str) -> CallOutput {
+    CallOutput {
         output: output.to_owned(),
-        ..Answer::default()
+        ..CallOutput::default()
     }
 }
 
 /// Returns the result of a command with `assertions` for an output.
-fn said(assertions: &str, answer: &Answer) -> Vec<String> {
+fn said(assertions: &str, answer: &CallOutput) -> Vec<String> {
     let spec = expecting(&format!("commands:\n  - run: x\n    {assertions}"));
     judge(
         &commands(&spec.expect[0].commands, &FieldPath::root())[0],
@@ -88,10 +88,10 @@ fn a_failure_shows_what_is_expected_and_what_was_seen() {
     );
     let long = said("equals: a", &answer(&"\u{e4}".repeat(3000)));
     assert_eq!(long.last().unwrap(), "  and 4000 bytes more");
-    let failed = Answer {
+    let failed = CallOutput {
         exit_code: 2,
         error: "no such file".to_owned(),
-        ..Answer::default()
+        ..CallOutput::default()
     };
     let diff = said("equals: a", &failed);
     assert_eq!(diff, ["- exit code 0", "+ exit code 2", "+ no such file"]);

@@ -54,7 +54,7 @@ pub struct CallPlan {
     /// The request body.
     pub body: Option<Leaf>,
     /// The bearer token.
-    pub token: Option<Token>,
+    pub token: Option<TokenPlan>,
     /// The only status that counts as success; `None` accepts all but 4xx and 5xx.
     pub expected_status: Option<u16>,
     /// True if the pass continues when the call fails.
@@ -69,7 +69,7 @@ pub struct CallPlan {
 
 /// A bearer token.
 #[derive(Debug)]
-pub enum Token {
+pub enum TokenPlan {
     /// A template.
     Template(Leaf),
     /// Text and environment variables of the runtime.

@@ -2,7 +2,7 @@
 
 use super::{leaf, list, map, place};
 use crate::{
-    plan::{CallPlan, Piece, Token},
+    plan::{CallPlan, Piece, TokenPlan},
     value::{self, Node},
 };
 
@@ -29,9 +29,9 @@ pub(super) fn call(plan: &CallPlan) -> Node {
     } = plan;
     let headers = headers.iter().map(|(name, value)| (&**name, leaf(value)));
     let token = token.as_ref().map(|token| match token {
-        Token::Template(token) => leaf(token),
-        Token::Literal(pieces) => list(pieces.iter().map(piece)),
-        Token::Secret {
+        TokenPlan::Template(token) => leaf(token),
+        TokenPlan::Literal(pieces) => list(pieces.iter().map(piece)),
+        TokenPlan::Secret {
             namespace,
             name,
             key,

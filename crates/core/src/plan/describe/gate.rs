@@ -3,8 +3,9 @@
 use super::{leaf, list, map, of_template};
 use crate::{
     plan::{
-        CleanupPlan, Condition, EmitPlan, Gate, HoldPlan, JsonType, Leaf, Members, Operand, Order,
-        OwnCondition, Pattern, Question, Relation, RequeuePlan, StatusPlan, Test, Window,
+        CleanupPlan, ConditionPlan, EmitPlan, Gate, HoldPlan, JsonType, Leaf, Members, Operand,
+        OperandRelation, Order, OwnCondition, Pattern, Question, RequeuePlan, StatusPlan, Test,
+        Window,
     },
     value::Node,
     window::Daily,
@@ -119,8 +120,8 @@ fn own_condition(condition: &OwnCondition) -> Node {
     ])
 }
 
-fn condition(condition: &Condition) -> Node {
-    let Condition {
+fn condition(condition: &ConditionPlan) -> Node {
+    let ConditionPlan {
         asks,
         negate,
         path: _,
@@ -148,25 +149,25 @@ fn test(test: &Test) -> (&'static str, Node) {
     (if *not { opposite(name) } else { name }, right)
 }
 
-fn relation_of(relation: &Relation) -> (&'static str, Node) {
+fn relation_of(relation: &OperandRelation) -> (&'static str, Node) {
     let yes = Node::from(true);
     match relation {
-        Relation::Exists => ("exists", yes),
-        Relation::Unique => ("unique", yes),
-        Relation::Unchanged => ("unchanged", yes),
-        Relation::Equals(right, of) => {
+        OperandRelation::Exists => ("exists", yes),
+        OperandRelation::Unique => ("unique", yes),
+        OperandRelation::Unchanged => ("unchanged", yes),
+        OperandRelation::Equals(right, of) => {
             let name = format!("{of:?}");
             (
                 "equals",
                 map([("to", leaf(right)), ("as", Node::from(name))]),
             )
         }
-        Relation::Contains(right) => ("contains", leaf(right)),
-        Relation::Prefix(right) => ("prefix", leaf(right)),
-        Relation::Suffix(right) => ("suffix", leaf(right)),
-        Relation::Matches(Pattern::Fixed(regex)) => ("regex", Node::from(regex.as_str())),
-        Relation::Matches(Pattern::Rendered(right)) => ("regex", leaf(right)),
-        Relation::Is(order, right) => (
+        OperandRelation::Contains(right) => ("contains", leaf(right)),
+        OperandRelation::Prefix(right) => ("prefix", leaf(right)),
+        OperandRelation::Suffix(right) => ("suffix", leaf(right)),
+        OperandRelation::Matches(Pattern::Fixed(regex)) => ("regex", Node::from(regex.as_str())),
+        OperandRelation::Matches(Pattern::Rendered(right)) => ("regex", leaf(right)),
+        OperandRelation::Is(order, right) => (
             match order {
                 Order::Greater => "gt",
                 Order::GreaterOrEqual => "gte",
@@ -175,15 +176,15 @@ fn relation_of(relation: &Relation) -> (&'static str, Node) {
             },
             leaf(right),
         ),
-        Relation::Between(bounds) => ("between", members(bounds)),
-        Relation::In(values, of) => {
+        OperandRelation::Between(bounds) => ("between", members(bounds)),
+        OperandRelation::In(values, of) => {
             let name = format!("{of:?}");
             (
                 "in",
                 map([("of", members(values)), ("as", Node::from(name))]),
             )
         }
-        Relation::Type(of) => {
+        OperandRelation::Type(of) => {
             let name = JsonType::ALL.iter().find(|(_, known)| known == of);
             ("typeOf", Node::from(name.map_or("", |(name, _)| name)))
         }

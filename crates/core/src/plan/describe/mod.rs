@@ -16,10 +16,10 @@ use std::{
 };
 
 use super::{
-    AdmissionPlan, AutoscalePlan, BlockPlan, CapacityPlan, ChildAlias, ChildPlan, ForEach,
-    ImportPlan, InputPlan, Leaf, MetadataKey, Mode, Number, OnDeletePlan, OnDeleteStep, OnFalse,
-    OperatorPlan, Plan, Reads, ResourceType, StatusField, Watched,
-    cross::{CrossPlan, CrossSelector, CrossTarget},
+    AdmissionPlan, AutoscalePlan, BlockPlan, CapacityPlan, ChildAlias, ChildPlan, ForEachPlan,
+    ImportPlan, InputPlan, Leaf, MetadataKey, Mode, NameForm, OnDeletePlan, OnDeleteStep,
+    OnFalsePlan, OperatorPlan, Plan, Reads, ResourceType, StatusFieldPlan, Watched,
+    cross::{CrossPlan, CrossSelectorPlan, CrossTarget},
 };
 use crate::value::{self, Key, Map, Node, Path};
 
@@ -162,7 +162,7 @@ fn metadata(
 
 /// Describes a name that templates use for children.
 fn alias(alias: &ChildAlias) -> (&str, Node) {
-    let number = if alias.number == Number::Plural {
+    let number = if alias.number == NameForm::Plural {
         "all"
     } else {
         "one"
@@ -331,8 +331,8 @@ fn cross(plan: &CrossPlan) -> Node {
             .map(|(key, value)| (&**key, Node::from(&**value)))),
     };
     let selector = match selector {
-        CrossSelector::Name(name) => leaf(name),
-        CrossSelector::Labels(labels) => {
+        CrossSelectorPlan::Name(name) => leaf(name),
+        CrossSelectorPlan::Labels(labels) => {
             map(labels.iter().map(|(key, value)| (&**key, leaf(value))))
         }
     };
@@ -409,7 +409,7 @@ fn child(plan: &ChildPlan) -> Node {
         ("gate", self::gate(gate)),
         (
             "onFalse",
-            Node::from(if *on_false == OnFalse::Delete {
+            Node::from(if *on_false == OnFalsePlan::Delete {
                 "delete"
             } else {
                 "keep"
@@ -437,8 +437,8 @@ fn child(plan: &ChildPlan) -> Node {
     map(child.into_iter().chain(rest))
 }
 
-fn for_each(each: &ForEach) -> Node {
-    let ForEach {
+fn for_each(each: &ForEachPlan) -> Node {
+    let ForEachPlan {
         field,
         name,
         pairs,
@@ -452,8 +452,8 @@ fn for_each(each: &ForEach) -> Node {
     map(named.into_iter().chain(pairs))
 }
 
-fn field(field: &StatusField) -> Node {
-    let StatusField {
+fn field(field: &StatusFieldPlan) -> Node {
+    let StatusFieldPlan {
         import,
         path,
         value,

@@ -2,7 +2,7 @@
 
 use super::{gate, leaf, list, map, place};
 use crate::{
-    plan::{Completion, Moments, Normalized, RulesPlan, Target, ValidationRulePlan},
+    plan::{Completion, CompletionTarget, Moments, Normalized, RulesPlan, ValidationRulePlan},
     value::Node,
 };
 
@@ -54,8 +54,8 @@ fn completion(one: &Completion) -> Node {
         cel: _,
     } = one;
     let target = match target {
-        Target::Path(path) => Node::from(path.to_string()),
-        Target::Rendered(path) => leaf(path),
+        CompletionTarget::Path(path) => Node::from(path.to_string()),
+        CompletionTarget::Rendered(path) => leaf(path),
     };
     let completion = [
         ("field", target),

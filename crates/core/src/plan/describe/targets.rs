@@ -2,7 +2,7 @@
 
 use super::{list, map};
 use crate::{
-    plan::{LabelRequirement, LabelSelector, TargetsPlan},
+    plan::{LabelRequirementPlan, LabelSelector, TargetsPlan},
     value::Node,
 };
 
@@ -18,7 +18,7 @@ pub(super) fn targets(plan: &TargetsPlan) -> Node {
             .iter()
             .map(|(key, value)| (&**key, Node::from(&**value)));
         let requirements = requirements.iter().map(|requirement| {
-            let LabelRequirement {
+            let LabelRequirementPlan {
                 key,
                 operator,
                 values,

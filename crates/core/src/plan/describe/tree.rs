@@ -2,29 +2,31 @@
 
 use super::{list, map};
 use crate::{
-    plan::{Coerce, Leaf, OwnerPart, Tree},
+    plan::{Coerce, Leaf, ObjectTree, OwnerPart},
     template::Template,
     value::{Key, Node},
 };
 
 /// Describes a tree. A value that is not fixed is a map with one key that starts with `$`; user keys that start with `$`
 /// get another `$` in front.
-pub(crate) fn tree(of: &Tree) -> Node {
+pub(crate) fn tree(of: &ObjectTree) -> Node {
     match of {
-        Tree::Fixed(node) => fixed(node),
-        Tree::Leaf(value) => leaf(value),
-        Tree::Map(entries) => entries_of(entries),
-        Tree::Part(entries) => {
+        ObjectTree::Fixed(node) => fixed(node),
+        ObjectTree::Leaf(value) => leaf(value),
+        ObjectTree::Map(entries) => entries_of(entries),
+        ObjectTree::Part(entries) => {
             let needed = entries
                 .first()
                 .map(|(key, _)| Node::from(&**key))
                 .unwrap_or_default();
             map([("$part", entries_of(entries)), ("$needs", needed)])
         }
-        Tree::List(items) => list(items.iter().map(tree)),
-        Tree::Image(parts) => map([("$image", leaf(&parts.0)), ("$tag", leaf(&parts.1))]),
-        Tree::Patched(parts) => map([("$object", tree(&parts.0)), ("$patch", tree(&parts.1))]),
-        Tree::Chosen(chosen) => {
+        ObjectTree::List(items) => list(items.iter().map(tree)),
+        ObjectTree::Image(parts) => map([("$image", leaf(&parts.0)), ("$tag", leaf(&parts.1))]),
+        ObjectTree::Patched(parts) => {
+            map([("$object", tree(&parts.0)), ("$patch", tree(&parts.1))])
+        }
+        ObjectTree::Chosen(chosen) => {
             let options = chosen.options.iter();
             let options = options.map(|(name, option)| {
                 let option = option.as_ref().map(tree).unwrap_or_default();
@@ -35,17 +37,17 @@ pub(crate) fn tree(of: &Tree) -> Node {
                 ("$of", Node::Map(options.collect())),
             ])
         }
-        Tree::ContainerName(name) => map([("$containerName", leaf(name))]),
-        Tree::Owner(OwnerPart::Kind) => map([("$owner", Node::from("kind"))]),
-        Tree::Owner(OwnerPart::Name) => map([("$owner", Node::from("name"))]),
-        Tree::Workload(workload) => map([
+        ObjectTree::ContainerName(name) => map([("$containerName", leaf(name))]),
+        ObjectTree::Owner(OwnerPart::Kind) => map([("$owner", Node::from("kind"))]),
+        ObjectTree::Owner(OwnerPart::Name) => map([("$owner", Node::from("name"))]),
+        ObjectTree::Workload(workload) => map([
             ("$workload", Node::from(workload.0.to_string())),
             ("$name", leaf(&workload.1)),
         ]),
     }
 }
 
-fn entries_of(entries: &[(Key, Tree)]) -> Node {
+fn entries_of(entries: &[(Key, ObjectTree)]) -> Node {
     Node::Map(
         entries
             .iter()

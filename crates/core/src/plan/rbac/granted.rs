@@ -4,7 +4,7 @@
 
 use super::CollectedPermissions;
 use crate::{
-    plan::{ChildPlan, Leaf, ObjectNamespaces, OperatorPlan, Tree},
+    plan::{ChildPlan, Leaf, ObjectNamespaces, ObjectTree, OperatorPlan},
     value::Node,
 };
 
@@ -88,7 +88,7 @@ pub(crate) fn chosen_role<'a>(child: &'a ChildPlan, children: &[ChildPlan]) -> O
     let TreePart::Tree(role_ref) = role else {
         return None;
     };
-    let TreePart::Tree(Tree::Leaf(leaf)) = part(role_ref, "name")? else {
+    let TreePart::Tree(ObjectTree::Leaf(leaf)) = part(role_ref, "name")? else {
         return None;
     };
     let kind = source(role, "kind")?;
@@ -113,17 +113,17 @@ fn rule_of(rights: &mut CollectedPermissions, places: &ObjectNamespaces, rule: &
 }
 
 /// Returns the value under a key of an object; of a patched object, the value in the patch.
-fn part<'a>(tree: &'a Tree, key: &str) -> Option<TreePart<'a>> {
+fn part<'a>(tree: &'a ObjectTree, key: &str) -> Option<TreePart<'a>> {
     match tree {
-        Tree::Fixed(node) => node.get(key).map(TreePart::Fixed),
-        Tree::Map(entries) | Tree::Part(entries) => {
+        ObjectTree::Fixed(node) => node.get(key).map(TreePart::Fixed),
+        ObjectTree::Map(entries) | ObjectTree::Part(entries) => {
             let (_, below) = entries.iter().find(|(known, _)| &**known == key)?;
             Some(match below {
-                Tree::Fixed(node) => TreePart::Fixed(node),
+                ObjectTree::Fixed(node) => TreePart::Fixed(node),
                 tree => TreePart::Tree(tree),
             })
         }
-        Tree::Patched(parts) => part(&parts.1, key).or_else(|| part(&parts.0, key)),
+        ObjectTree::Patched(parts) => part(&parts.1, key).or_else(|| part(&parts.0, key)),
         _ => None,
     }
 }
@@ -132,16 +132,16 @@ fn part<'a>(tree: &'a Tree, key: &str) -> Option<TreePart<'a>> {
 #[derive(Clone, Copy)]
 enum TreePart<'a> {
     Fixed(&'a Node),
-    Tree(&'a Tree),
+    Tree(&'a ObjectTree),
 }
 
 /// Returns the items of a list that contain no expressions.
-fn fixed_items<'a>(tree: &'a Tree, key: &str) -> Vec<&'a Node> {
+fn fixed_items<'a>(tree: &'a ObjectTree, key: &str) -> Vec<&'a Node> {
     match part(tree, key) {
         Some(TreePart::Fixed(node)) => node.as_list().unwrap_or_default().iter().collect(),
-        Some(TreePart::Tree(Tree::List(items))) => {
+        Some(TreePart::Tree(ObjectTree::List(items))) => {
             let fixed = items.iter().filter_map(|item| match item {
-                Tree::Fixed(node) => Some(node),
+                ObjectTree::Fixed(node) => Some(node),
                 _ => None,
             });
             fixed.collect()
@@ -156,7 +156,7 @@ fn source<'a>(part: TreePart<'a>, key: &str) -> Option<&'a str> {
         TreePart::Fixed(node) => node.get(key)?.as_str()?,
         TreePart::Tree(tree) => match self::part(tree, key)? {
             TreePart::Fixed(node) => node.as_str()?,
-            TreePart::Tree(Tree::Leaf(leaf)) => leaf.template.source(),
+            TreePart::Tree(ObjectTree::Leaf(leaf)) => leaf.template.source(),
             TreePart::Tree(_) => return None,
         },
     };

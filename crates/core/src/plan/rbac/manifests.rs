@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{
-    CLAIMS_NAMESPACE, NAMESPACE, Permissions, PolicyRule, SERVICE_ACCOUNT, WEBHOOKS, claims,
+    CLAIMS_NAMESPACE, NAMESPACE, Permissions, RbacRule, SERVICE_ACCOUNT, WEBHOOKS, claims,
     election, install, permissions, sources, webhooks,
 };
 use crate::{
@@ -115,7 +115,7 @@ fn reference_name(of: &KatalogRef) -> String {
 }
 
 /// Returns a role with that name and its binding: a `Role` of `namespace`, or a `ClusterRole`.
-fn grant(namespace: Option<&str>, name: &str, rules: &[PolicyRule]) -> [Value; 2] {
+fn grant(namespace: Option<&str>, name: &str, rules: &[RbacRule]) -> [Value; 2] {
     const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
     let mut metadata = json!({ "name": name });
     let kind = match namespace {

@@ -20,7 +20,7 @@ mod rights;
 pub use super::watched::{CLAIMS_NAMESPACE, NAMESPACE};
 pub(crate) use granted::chosen_role;
 pub use manifests::{katalog_manifests, manifests, role_name, roles_for_people, source_manifests};
-pub use rights::{Permissions, PolicyRule};
+pub use rights::{Permissions, RbacRule};
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ use rights::CollectedPermissions;
 
 use super::{
     ChildPlan, Declaring, GroupKind, Mode, ObjectNamespaces, OperatorPlan, Plan, ResourceType,
-    Token, cross::CrossTarget, kinds, references,
+    TokenPlan, cross::CrossTarget, kinds, references,
 };
 use crate::api::{DeletionPolicy, names};
 
@@ -39,7 +39,7 @@ pub const SERVICE_ACCOUNT: &str = "orkestra";
 
 /// Returns the rules that the operators of `plan` need in all namespaces, beside [`install`] and those of [`permissions`]
 /// for single namespaces.
-pub fn rules(plan: &Plan) -> Vec<PolicyRule> {
+pub fn rules(plan: &Plan) -> Vec<RbacRule> {
     permissions(plan).cluster
 }
 
@@ -54,7 +54,7 @@ pub fn permissions(plan: &Plan) -> Permissions {
         custom_resource(&mut rights, operator);
         for call in &operator.calls {
             // Like the source of a copy: found by a watch, and read one by one.
-            if let Some(Token::Secret { .. }) = call.token {
+            if let Some(TokenPlan::Secret { .. }) = call.token {
                 read_by_name(&mut rights, operator, &GroupKind::parse("Secret"));
             }
         }
@@ -228,7 +228,7 @@ pub fn install(namespaces: &BTreeSet<Box<str>>) -> Permissions {
 
 /// Returns the rules for the objects that the sources of a Komposer name, in its namespace: its `ConfigMaps` are watched, and its
 /// Secrets are read.
-pub fn sources(config_maps: &BTreeSet<String>, secrets: &BTreeSet<String>) -> Vec<PolicyRule> {
+pub fn sources(config_maps: &BTreeSet<String>, secrets: &BTreeSet<String>) -> Vec<RbacRule> {
     let mut rights = CollectedPermissions::default();
     for (resource, names, verbs) in [
         ("configmaps", config_maps, &["list", "watch"][..]),
@@ -252,10 +252,10 @@ pub fn sources(config_maps: &BTreeSet<String>, secrets: &BTreeSet<String>) -> Ve
 /// verbs are.
 ///
 /// Source: Kubernetes RBAC, "Referring to resources": list, watch and create by name.
-pub fn election() -> Vec<PolicyRule> {
+pub fn election() -> Vec<RbacRule> {
     let rule = |verbs: &[&str], names: &[&str]| {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        PolicyRule {
+        RbacRule {
             api_groups: owned(&["coordination.k8s.io"]),
             resources: owned(&["leases"]),
             resource_names: owned(names),
@@ -353,7 +353,7 @@ fn guarded(rights: &mut CollectedPermissions, plan: &Plan) {
 
 /// Returns the rules for claims on kinds, in [`CLAIMS_NAMESPACE`]. The Leases are named after kinds, which are unknown when
 /// the role is created; the namespace holds nothing else.
-pub fn claims() -> Vec<PolicyRule> {
+pub fn claims() -> Vec<RbacRule> {
     let mut rights = CollectedPermissions::default();
     rights.add(
         "coordination.k8s.io",

@@ -11,7 +11,7 @@ use crate::plan::ObjectNamespaces;
 /// Source: Kubernetes API reference, `PolicyRule v1 rbac`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PolicyRule {
+pub struct RbacRule {
     /// The API group; always exactly one, empty for the core group.
     pub api_groups: Vec<String>,
     /// Plurals, with subresources such as `websites/status`; sorted.
@@ -27,9 +27,9 @@ pub struct PolicyRule {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
     /// In all namespaces, and for cluster-scoped objects; sorted.
-    pub cluster: Vec<PolicyRule>,
+    pub cluster: Vec<RbacRule>,
     /// In single namespaces, if the Katalog fixes them; sorted.
-    pub namespaces: BTreeMap<Box<str>, Vec<PolicyRule>>,
+    pub namespaces: BTreeMap<Box<str>, Vec<RbacRule>>,
 }
 
 /// Namespace, group, resource and object names of a permission.
@@ -101,7 +101,7 @@ impl CollectedPermissions {
         }
         let mut permissions = Permissions::default();
         for (namespace, rules) in merged {
-            let rule = |((group, verbs, resource_names), resources)| PolicyRule {
+            let rule = |((group, verbs, resource_names), resources)| RbacRule {
                 api_groups: vec![group],
                 resources,
                 verbs,
@@ -117,7 +117,7 @@ impl CollectedPermissions {
     }
 
     /// Returns one rule for each group and set of verbs, sorted.
-    pub(super) fn into_rules(self) -> Vec<PolicyRule> {
+    pub(super) fn into_rules(self) -> Vec<RbacRule> {
         self.into_permissions().cluster
     }
 }

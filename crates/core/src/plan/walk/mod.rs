@@ -5,8 +5,8 @@
 mod parts;
 
 use super::{
-    ChildPlan, CleanupPlan, Condition, EnrichPlan, ForEach, Gate, HoldPlan, Leaf, Normalized,
-    OperatorPlan, RequeuePlan, RulesPlan, Stage, StatusField, cross::CrossPlan,
+    ChildPlan, CleanupPlan, ConditionPlan, EnrichPlan, ForEachPlan, Gate, HoldPlan, Leaf,
+    Normalized, OperatorPlan, RequeuePlan, RulesPlan, Stage, StatusFieldPlan, cross::CrossPlan,
 };
 use crate::value::Path;
 
@@ -21,9 +21,9 @@ use parts::{
 #[derive(Clone, Copy)]
 pub(crate) enum Expression<'a> {
     Leaf(&'a Leaf),
-    Condition(&'a Condition),
+    Condition(&'a ConditionPlan),
     /// The list that an entry is expanded for.
-    ForEach(&'a ForEach),
+    ForEach(&'a ForEachPlan),
     /// The body of an entry as a whole; its leaves follow.
     Body(&'a ChildPlan),
 }
@@ -75,7 +75,7 @@ pub(crate) struct ExprContext<'a> {
     /// The import whose inputs it reads, as an index into [`OperatorPlan::imports`].
     pub(crate) import: Option<usize>,
     /// The element that it reads, if its entry is expanded for a list.
-    pub(crate) each: Option<&'a ForEach>,
+    pub(crate) each: Option<&'a ForEachPlan>,
     /// The minimum number of calls made before it is evaluated.
     pub(crate) made: usize,
     /// True in rules and calls that admission evaluates: they read `.old` and `.operation`.
@@ -90,7 +90,7 @@ pub(crate) enum Destination<'a> {
     /// A field that a rule sets, from the root.
     Resource(&'a Path),
     /// A declared field of the status.
-    Status(&'a StatusField),
+    Status(&'a StatusFieldPlan),
 }
 
 /// Receives the expressions of a plan.
@@ -123,7 +123,7 @@ impl<'a> ExprContext<'a> {
     }
 
     /// Returns the same place for an element.
-    fn each(self, each: Option<&'a ForEach>) -> Self {
+    fn each(self, each: Option<&'a ForEachPlan>) -> Self {
         Self { each, ..self }
     }
 }
@@ -294,7 +294,7 @@ fn visit_own_gate<'a>(gate: &'a Gate, visit: Visitor<'_, 'a>) {
 
 fn visit_gate<'a>(
     gate: &'a Gate,
-    (import, each): (Option<usize>, Option<&'a ForEach>),
+    (import, each): (Option<usize>, Option<&'a ForEachPlan>),
     visit: Visitor<'_, 'a>,
 ) {
     for condition in gate.iter() {

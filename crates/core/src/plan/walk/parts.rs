@@ -5,8 +5,9 @@ use super::{
     visit_own_gate,
 };
 use crate::plan::{
-    BlockPlan, CallPlan, Completion, EmitPlan, ImportPlan, InputPlan, ObservePlan, OnDeletePlan,
-    OnDeleteStep, OwnCondition, Stage, StatusField, StatusPlan, Target, Token, ValidationRulePlan,
+    BlockPlan, CallPlan, Completion, CompletionTarget, EmitPlan, ImportPlan, InputPlan,
+    ObservePlan, OnDeletePlan, OnDeleteStep, OwnCondition, Stage, StatusFieldPlan, StatusPlan,
+    TokenPlan, ValidationRulePlan,
     observe::{EventPlan, KeyPlan, WatchPlan},
 };
 
@@ -77,8 +78,8 @@ pub(crate) fn visit_completion<'a>(one: &'a Completion, visit: Visitor<'_, 'a>) 
     } = one;
     let place = ExprContext::of(Purpose::Prepared).inside(*import);
     let destination = match target {
-        Target::Path(path) => Some(Destination::Resource(path)),
-        Target::Rendered(leaf) => {
+        CompletionTarget::Path(path) => Some(Destination::Resource(path)),
+        CompletionTarget::Rendered(leaf) => {
             visit(Expression::Leaf(leaf), place);
             None
         }
@@ -134,10 +135,10 @@ pub(crate) fn visit_call<'a>(call: &'a CallPlan, made: usize, visit: Visitor<'_,
         ..ExprContext::of(purpose).inside(*import)
     };
     let token = match token {
-        Some(Token::Template(leaf)) => Some(leaf),
+        Some(TokenPlan::Template(leaf)) => Some(leaf),
         Some(
-            Token::Literal(_)
-            | Token::Secret {
+            TokenPlan::Literal(_)
+            | TokenPlan::Secret {
                 namespace: _,
                 name: _,
                 key: _,
@@ -194,7 +195,7 @@ pub(super) fn visit_status<'a>(status: &'a StatusPlan, visit: Visitor<'_, 'a>) {
         fields,
     } = status;
     for field in fields {
-        let StatusField {
+        let StatusFieldPlan {
             import,
             path: _,
             value,

@@ -11,16 +11,16 @@ use super::{
         record::Observed,
         render::{RenderError, Renderer, Setting},
         sources::{Answer, CrossBy, CrossRead, Read},
-        template_data::Sources,
+        template_data::TemplateData,
     },
     DataSource, DependsOn, Given, PassInput, all_answered,
 };
 use crate::{
     plan::{
         CROSS, OperatorPlan,
-        cross::{CrossPlan, CrossSelector, CrossTarget, FOUND, label_path},
+        cross::{CrossPlan, CrossSelectorPlan, CrossTarget, FOUND, label_path},
     },
-    template::Budget,
+    template::EvalBudget,
     value::{Key, Map, Node, PathStep, project},
 };
 
@@ -32,7 +32,7 @@ impl DataSource for CrossResources {
         DependsOn::Resource
     }
 
-    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+    fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {
         let PassInput {
             plan,
             observed,
@@ -55,7 +55,7 @@ impl DataSource for CrossResources {
         all_answered(lacking)
     }
 
-    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+    fn hide(&self, plan: &OperatorPlan, sources: &mut TemplateData, why: &str) {
         for entry in &plan.cross {
             hide(sources, entry, why);
         }
@@ -125,13 +125,13 @@ fn read(
     entry: &CrossPlan,
     observed: &Observed,
     now: Timestamp,
-    sources: &Sources,
+    sources: &TemplateData,
 ) -> Result<Option<CrossRead>, RenderError> {
     let setting = Setting::of(plan, observed);
     let data = sources.data(observed).at(now);
     let mut renderer = Renderer {
         data: &data,
-        budget: &mut Budget::default(),
+        budget: &mut EvalBudget::default(),
         frame: setting.frame(sources),
     };
     let declared = match &entry.namespace {
@@ -139,14 +139,14 @@ fn read(
         None => String::new(),
     };
     let by = match &entry.selector {
-        CrossSelector::Name(leaf) => {
+        CrossSelectorPlan::Name(leaf) => {
             let name = renderer.text(leaf)?;
             if name.is_empty() {
                 return Ok(None);
             }
             CrossBy::Name(name.into())
         }
-        CrossSelector::Labels(labels) => {
+        CrossSelectorPlan::Labels(labels) => {
             let mut texts = BTreeMap::new();
             for (key, leaf) in labels {
                 texts.insert(Key::clone(key), renderer.text(leaf)?.into());
@@ -182,7 +182,7 @@ fn take(
     entry: &CrossPlan,
     observed: &Observed,
     read: CrossRead,
-    sources: &mut Sources,
+    sources: &mut TemplateData,
     lacking: &mut Vec<Read>,
 ) {
     let asks_operator = entry.reads_health || entry.reads_metrics;
@@ -225,10 +225,10 @@ fn with_found(mut object: Node, found: bool) -> Node {
     object
 }
 
-fn put(sources: &mut Sources, entry: &CrossPlan, seen: Node) {
+fn put(sources: &mut TemplateData, entry: &CrossPlan, seen: Node) {
     sources.put(CROSS, &entry.name, seen);
 }
 
-fn hide(sources: &mut Sources, entry: &CrossPlan, why: &str) {
+fn hide(sources: &mut TemplateData, entry: &CrossPlan, why: &str) {
     sources.hide([Key::from(CROSS), entry.name.clone()], why);
 }

@@ -9,15 +9,15 @@ use super::{
         related::{RelatedBy, RelatedRead},
         render::{RenderError, Renderer, Setting, workload_label},
         sources::{Answer, Read},
-        template_data::Sources,
+        template_data::TemplateData,
         view::PassView,
     },
     DataSource, DependsOn, Given, PassInput, all_answered,
 };
 use crate::{
-    enrich::{self, Addition, Source},
-    plan::{ChildAlias, EnrichPlan, GroupKind, Number, ObjectKey, OperatorPlan, is_read},
-    template::Budget,
+    enrich::{self, Addition, EnrichSource},
+    plan::{ChildAlias, EnrichPlan, GroupKind, NameForm, ObjectKey, OperatorPlan, is_read},
+    template::EvalBudget,
     value::{Key, Node, Path, PathStep},
 };
 
@@ -29,7 +29,7 @@ impl DataSource for Additions {
         DependsOn::Resource
     }
 
-    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+    fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {
         let PassInput {
             plan,
             observed,
@@ -65,7 +65,7 @@ impl DataSource for Additions {
     }
 
     /// A custom resource that is being deleted has none.
-    fn hide(&self, _plan: &OperatorPlan, _sources: &mut Sources, _why: &str) {}
+    fn hide(&self, _plan: &OperatorPlan, _sources: &mut TemplateData, _why: &str) {}
 
     /// No such objects are given.
     fn assumed(&self, read: &Read, _given: Given<'_>) -> Option<Answer> {
@@ -97,7 +97,7 @@ fn add(
     observed: &Observed,
     addition: &'static Addition,
     child: &ObservedChild,
-    sources: &mut Sources,
+    sources: &mut TemplateData,
 ) -> Option<Read> {
     let key = || (child.key.clone(), addition.key);
     if addition.source.relation().is_none() {
@@ -128,17 +128,19 @@ pub fn related_read(
 ) -> Option<RelatedRead> {
     let object = &child.key.object;
     let (relation, by) = match addition.source {
-        Source::Itself(_) => return None,
-        Source::Workload(relation) => {
+        EnrichSource::Itself(_) => return None,
+        EnrichSource::Workload(relation) => {
             let label = workload_label(owner.0, owner.1, &child.key.kind, &object.name);
             (relation, RelatedBy::Belonging(Uid::from(&*label)))
         }
-        Source::Uid(relation) => (relation, RelatedBy::Belonging(child.record.id.uid.clone())),
-        Source::Key(relation) => (
+        EnrichSource::Uid(relation) => {
+            (relation, RelatedBy::Belonging(child.record.id.uid.clone()))
+        }
+        EnrichSource::Key(relation) => (
             relation,
             RelatedBy::Belonging(Uid::from(&*object.to_string())),
         ),
-        Source::Field(relation, path) => {
+        EnrichSource::Field(relation, path) => {
             let named = child.record.view.at(&enrich::path(path))?;
             (relation, RelatedBy::Key(key_in(named)?))
         }
@@ -167,7 +169,7 @@ fn is_open(
     entry: &EnrichPlan,
     observed: &Observed,
     now: Timestamp,
-    (sources, setting): (&Sources, &Setting<'_>),
+    (sources, setting): (&TemplateData, &Setting<'_>),
 ) -> Result<bool, RenderError> {
     if entry.gate.is_empty() {
         return Ok(true);
@@ -176,7 +178,7 @@ fn is_open(
     let (frame, data) = (view.frame, view.data());
     let mut renderer = Renderer {
         data: &data,
-        budget: &mut Budget::default(),
+        budget: &mut EvalBudget::default(),
         frame,
     };
     renderer.gate(&entry.gate)
@@ -188,7 +190,7 @@ fn hide(
     addition: &Addition,
     child: &ObservedChild,
     why: &str,
-    sources: &mut Sources,
+    sources: &mut TemplateData,
 ) {
     let aliases = plan.children_names.iter();
     for alias in aliases.filter(|alias| alias.kind == child.key.kind) {
@@ -202,7 +204,7 @@ fn place(alias: &ChildAlias, child: &ObservedChild, key: &str) -> Path {
         PathStep::Field(Key::from("children")),
         PathStep::Field(alias.name.clone()),
     ]);
-    if alias.number == Number::Plural {
+    if alias.number == NameForm::Plural {
         path.push_field(&*child.key.object.name);
     }
     path.push_field(key);

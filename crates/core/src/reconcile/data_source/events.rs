@@ -4,7 +4,7 @@ use super::{
     super::{
         observe::with_kind,
         sources::{Answer, Read},
-        template_data::Sources,
+        template_data::TemplateData,
     },
     DataSource, DependsOn, Given, PassInput, all_answered,
 };
@@ -17,14 +17,14 @@ use crate::{
 };
 
 /// `.events`. Entries that no template reads are not requested.
-pub(super) struct Events;
+pub(super) struct ObservedEvents;
 
-impl DataSource for Events {
+impl DataSource for ObservedEvents {
     fn depends_on(&self) -> DependsOn {
         DependsOn::Plan
     }
 
-    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+    fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {
         let PassInput { plan, observed, .. } = input;
         let mut lacking = Vec::new();
         let read = plan.observe.events.iter();
@@ -40,7 +40,7 @@ impl DataSource for Events {
         all_answered(lacking)
     }
 
-    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+    fn hide(&self, plan: &OperatorPlan, sources: &mut TemplateData, why: &str) {
         for entry in &plan.observe.events {
             hide(sources, entry, why);
         }
@@ -57,10 +57,10 @@ fn view(entry: &EventPlan, event: &Node) -> Node {
     project(&with_kind(event, &event_kind()), &entry.reads)
 }
 
-fn put(sources: &mut Sources, entry: &EventPlan, seen: Node) {
+fn put(sources: &mut TemplateData, entry: &EventPlan, seen: Node) {
     sources.put(EVENTS, &entry.name, seen);
 }
 
-fn hide(sources: &mut Sources, entry: &EventPlan, why: &str) {
+fn hide(sources: &mut TemplateData, entry: &EventPlan, why: &str) {
     sources.hide([Key::from(EVENTS), entry.name.clone()], why);
 }

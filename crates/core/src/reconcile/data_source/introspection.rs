@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     super::{
         sources::{Answer, Read},
-        template_data::Sources,
+        template_data::TemplateData,
     },
     DataSource, DependsOn, Given, PassInput, all_answered,
 };
@@ -22,7 +22,7 @@ impl DataSource for Introspected {
         DependsOn::Plan
     }
 
-    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+    fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {
         let PassInput { plan, observed, .. } = input;
         let mut lacking = Vec::new();
         for introspection in read(plan) {
@@ -39,7 +39,7 @@ impl DataSource for Introspected {
         all_answered(lacking)
     }
 
-    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+    fn hide(&self, plan: &OperatorPlan, sources: &mut TemplateData, why: &str) {
         for introspection in read(plan) {
             hide(sources, introspection, why);
         }
@@ -59,6 +59,6 @@ fn read(plan: &OperatorPlan) -> impl Iterator<Item = Introspection> {
     roots.filter_map(|root| Introspection::of_root(root))
 }
 
-fn hide(sources: &mut Sources, introspection: Introspection, why: &str) {
+fn hide(sources: &mut TemplateData, introspection: Introspection, why: &str) {
     sources.hide([Key::from(introspection.root())], why);
 }

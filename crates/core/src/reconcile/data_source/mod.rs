@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use super::{
     record::Observed,
     sources::{Answer, Read},
-    template_data::Sources,
+    template_data::TemplateData,
 };
 use crate::{plan::OperatorPlan, value::Node};
 
@@ -21,7 +21,7 @@ use crate::{plan::OperatorPlan, value::Node};
 static ALL: [&dyn DataSource; 5] = [
     &cross::CrossResources,
     &enrich::Additions,
-    &events::Events,
+    &events::ObservedEvents,
     &watched::WatchedObjects,
     &introspection::Introspected,
 ];
@@ -35,10 +35,10 @@ trait DataSource: Sync {
     ///
     /// # Errors
     /// The reads that are not answered yet.
-    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>>;
+    fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>>;
 
     /// Makes all its data unavailable, for the reason `why`.
-    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str);
+    fn hide(&self, plan: &OperatorPlan, sources: &mut TemplateData, why: &str);
 
     /// Returns the answer to its read where no operator runs, as in `ork render`; none if the read belongs to another source.
     fn assumed(&self, read: &Read, given: Given<'_>) -> Option<Answer>;
@@ -76,14 +76,14 @@ pub(super) struct Given<'a> {
 pub(super) fn fill(
     on: DependsOn,
     input: PassInput<'_>,
-    sources: &mut Sources,
+    sources: &mut TemplateData,
 ) -> Result<(), Vec<Read>> {
     let mut meant = ALL.iter().filter(|source| source.depends_on() == on);
     meant.try_for_each(|source| source.fill(input, sources))
 }
 
 /// Makes the data of all sources unavailable, for the reason `why`.
-pub(super) fn hide(plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+pub(super) fn hide(plan: &OperatorPlan, sources: &mut TemplateData, why: &str) {
     ALL.iter()
         .for_each(|source| source.hide(plan, sources, why));
 }

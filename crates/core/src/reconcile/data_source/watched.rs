@@ -6,7 +6,7 @@ use super::{
     super::{
         observe::with_kind,
         sources::{Answer, Read},
-        template_data::Sources,
+        template_data::TemplateData,
     },
     DataSource, DependsOn, Given, PassInput, all_answered,
 };
@@ -23,7 +23,7 @@ impl DataSource for WatchedObjects {
         DependsOn::Plan
     }
 
-    fn fill(&self, input: PassInput<'_>, sources: &mut Sources) -> Result<(), Vec<Read>> {
+    fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {
         let PassInput { plan, observed, .. } = input;
         let mut lacking = Vec::new();
         for watch in read(plan) {
@@ -41,7 +41,7 @@ impl DataSource for WatchedObjects {
         all_answered(lacking)
     }
 
-    fn hide(&self, plan: &OperatorPlan, sources: &mut Sources, why: &str) {
+    fn hide(&self, plan: &OperatorPlan, sources: &mut TemplateData, why: &str) {
         for watch in read(plan) {
             hide(plan, &watch.kind.group_kind(), sources, why);
         }
@@ -71,7 +71,7 @@ fn view(watch: &WatchPlan, objects: &Node) -> Node {
     Node::Map(seen.collect())
 }
 
-fn hide(plan: &OperatorPlan, kind: &GroupKind, sources: &mut Sources, why: &str) {
+fn hide(plan: &OperatorPlan, kind: &GroupKind, sources: &mut TemplateData, why: &str) {
     let aliases = plan.children_names.iter();
     for alias in aliases.filter(|alias| alias.kind == *kind) {
         sources.hide([Key::from(CHILDREN), alias.name.clone()], why);

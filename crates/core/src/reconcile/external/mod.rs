@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use self::view::{NO_ANSWER, failed, not_called, read_answer};
 pub use self::view::{answered, assumed};
 use super::{
-    calls::Request,
+    calls::CallRequest,
     cycle::{Cycle, StepResult},
     failure::Failure,
     inputs::Inputs,
@@ -15,14 +15,15 @@ use super::{
     record::Observed,
     render::{RenderError, Renderer, Setting},
     sources::{Answer, Read},
-    template_data::Sources,
+    template_data::TemplateData,
     view::PassView,
 };
 use crate::{
     plan::{
-        CallPlan, ChildKey, EXTERNAL, GroupKind, Leaf, ObjectKey, OperatorPlan, Piece, Stage, Token,
+        CallPlan, ChildKey, EXTERNAL, GroupKind, Leaf, ObjectKey, OperatorPlan, Piece, Stage,
+        TokenPlan,
     },
-    template::Budget,
+    template::EvalBudget,
     value::{Key, Map, Node, Path, PathStep},
 };
 
@@ -35,7 +36,7 @@ use crate::{
 pub(super) fn make(
     plan: &OperatorPlan,
     observed: &Observed,
-    sources: &mut Sources,
+    sources: &mut TemplateData,
     stage: Stage,
     now: Timestamp,
 ) -> Result<(), StepResult> {
@@ -89,14 +90,14 @@ enum CallState {
 }
 
 /// Makes the answer to a call unavailable.
-fn hide(sources: &mut Sources, call: &CallPlan, why: Box<str>) {
+fn hide(sources: &mut TemplateData, call: &CallPlan, why: Box<str>) {
     let steps = [Key::from(EXTERNAL), Key::clone(&call.name)];
     let path: Path = steps.map(PathStep::Field).into_iter().collect();
     sources.unavailable.push((path, why));
 }
 
 /// True if any answer is unavailable.
-fn is_unanswered(sources: &Sources) -> bool {
+fn is_unanswered(sources: &TemplateData) -> bool {
     let mut paths = sources.unavailable.iter().map(|(path, _)| path);
     paths.any(
         |path| matches!(path.steps().first(), Some(PathStep::Field(root)) if &**root == EXTERNAL),
@@ -120,7 +121,7 @@ fn failure(call: &CallPlan, seen: &Node, permanent: bool) -> Option<Failure> {
 fn asked(
     plan: &OperatorPlan,
     observed: &Observed,
-    (sources, setting): (&Sources, &Setting<'_>),
+    (sources, setting): (&TemplateData, &Setting<'_>),
     (place, call): (usize, &CallPlan),
     now: Timestamp,
 ) -> Result<CallState, RenderError> {
@@ -131,7 +132,7 @@ fn asked(
     let (frame, data) = (view.frame, view.data());
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
-    let mut budget = Budget::default();
+    let mut budget = EvalBudget::default();
     let mut renderer = Renderer {
         data: around.of(call.import)?,
         budget: &mut budget,
@@ -168,7 +169,7 @@ fn request(
     renderer: &mut Renderer<'_, '_>,
     (place, call): (usize, &CallPlan),
     token: Box<[Piece]>,
-) -> Result<Request, RenderError> {
+) -> Result<CallRequest, RenderError> {
     let mut text = |leaf: &Leaf| -> Result<Box<str>, RenderError> {
         let node = renderer.leaf(leaf)?.unwrap_or_default();
         Ok(node.to_text().into())
@@ -177,7 +178,7 @@ fn request(
     for (name, value) in &call.headers {
         headers.push((name.clone(), text(value)?));
     }
-    Ok(Request {
+    Ok(CallRequest {
         place,
         name: (&*call.name).into(),
         method: call.method,
@@ -209,9 +210,9 @@ fn token(
     let whole = |text: String| TokenResult::Token(Box::new([Piece::Text(text.into())]));
     let (namespace, name, key) = match &call.token {
         None => return Ok(TokenResult::Token(Box::default())),
-        Some(Token::Literal(pieces)) => return Ok(TokenResult::Token(pieces.clone())),
-        Some(Token::Template(leaf)) => return Ok(whole(renderer.text(leaf)?)),
-        Some(Token::Secret {
+        Some(TokenPlan::Literal(pieces)) => return Ok(TokenResult::Token(pieces.clone())),
+        Some(TokenPlan::Template(leaf)) => return Ok(whole(renderer.text(leaf)?)),
+        Some(TokenPlan::Secret {
             namespace,
             name,
             key,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     reconcile::{
-        calls::{Answer, CallFailure, Request},
+        calls::{CallAnswer, CallFailure, CallRequest},
         sources,
     },
     value::{Key, Map, Node},
@@ -16,7 +16,7 @@ const OWN: [&str; 5] = ["status", "body", "error", "called", "json"];
 pub(super) const NO_ANSWER: &str = "no answer is given for this call";
 
 /// Returns the answer for a pass: the answer as templates see it, and whether a retry is pointless.
-pub fn answered(answer: &Answer) -> sources::Answer {
+pub fn answered(answer: &CallAnswer) -> sources::Answer {
     let permanent = answer.error.as_ref().is_some_and(|error| error.permanent);
     let reported = Node::object([("seen", view(answer)), ("permanent", Node::Bool(permanent))]);
     sources::Answer::Ready(Arc::new(reported))
@@ -27,7 +27,7 @@ pub fn answered(answer: &Answer) -> sources::Answer {
 ///
 /// # Errors
 /// The problem of the given answer.
-pub fn assumed(given: &Node, request: &Request) -> Result<Answer, String> {
+pub fn assumed(given: &Node, request: &CallRequest) -> Result<CallAnswer, String> {
     let Node::Map(fields) = given else {
         return Err("an answer is a map of `status`, `body` and `error`".to_owned());
     };
@@ -51,7 +51,7 @@ pub fn assumed(given: &Node, request: &Request) -> Result<Answer, String> {
     };
     let refused = status.filter(|status| !request.takes(*status));
     let refused = refused.map(|status| format!("the answer has status {status}"));
-    Ok(Answer {
+    Ok(CallAnswer {
         status,
         body: fields
             .get("body")
@@ -66,7 +66,7 @@ pub fn assumed(given: &Node, request: &Request) -> Result<Answer, String> {
 }
 
 /// Returns `.external.<name>` for a call that was made.
-fn view(answer: &Answer) -> Node {
+fn view(answer: &CallAnswer) -> Node {
     let status = answer.status.map(|status| status.to_string());
     let error = answer.error.as_ref().map(|error| &*error.message);
     let json = serde_json::from_str::<Node>(&answer.body).ok();
@@ -123,12 +123,12 @@ pub(super) fn read_answer(answer: &sources::Answer) -> (Node, bool) {
 
 /// Returns `.external.<name>` for a failed call.
 pub(super) fn failed(why: &str) -> Node {
-    view(&Answer {
+    view(&CallAnswer {
         error: Some(CallFailure {
             message: why.into(),
             permanent: false,
         }),
-        ..Answer::default()
+        ..CallAnswer::default()
     })
 }
 
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn seen_of(status: u16, body: &str) -> serde_json::Value {
-        let answer = Answer {
+        let answer = CallAnswer {
             status: Some(status),
             body: body.into(),
             error: None,

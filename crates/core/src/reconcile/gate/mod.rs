@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     cron::Schedule,
-    plan::{Coerce, Condition, Gate, Leaf, Operand, Question, Test, Window},
+    plan::{Coerce, ConditionPlan, Gate, Leaf, Operand, Question, Test, Window},
     template::Data,
     value::{Node, Path, PathStep},
     window::{self, Daily, WindowState, time_of_day},
@@ -65,7 +65,7 @@ impl<'d> Renderer<'_, 'd> {
     ///
     /// # Errors
     /// As [`Renderer::gate`].
-    pub fn holds(&mut self, condition: &Condition) -> Result<bool, RenderError> {
+    pub fn holds(&mut self, condition: &ConditionPlan) -> Result<bool, RenderError> {
         let holds = match &condition.asks {
             Question::Value(operand, tests) => self.all_hold(condition, operand, tests)?,
             Question::Time(windows) => self.is_time(condition, windows)?,
@@ -75,7 +75,7 @@ impl<'d> Renderer<'_, 'd> {
 
     fn all_hold(
         &mut self,
-        condition: &Condition,
+        condition: &ConditionPlan,
         operand: &Operand,
         tests: &[Test],
     ) -> Result<bool, RenderError> {
@@ -91,7 +91,7 @@ impl<'d> Renderer<'_, 'd> {
     /// Returns the left side with its type; a template that is not a single expression gives text.
     fn operand(
         &mut self,
-        condition: &Condition,
+        condition: &ConditionPlan,
         operand: &Operand,
     ) -> Result<Cow<'d, Node>, RenderError> {
         match operand {
@@ -118,7 +118,11 @@ impl<'d> Renderer<'_, 'd> {
 
     /// True if the current time is within the windows. Each evaluated window records when its result changes; one closed
     /// window is enough.
-    fn is_time(&mut self, condition: &Condition, windows: &[Window]) -> Result<bool, RenderError> {
+    fn is_time(
+        &mut self,
+        condition: &ConditionPlan,
+        windows: &[Window],
+    ) -> Result<bool, RenderError> {
         for window in windows {
             let WindowState { holds, until } = self.look(condition, window)?;
             if let Some(moment) = until {
@@ -131,7 +135,11 @@ impl<'d> Renderer<'_, 'd> {
         Ok(true)
     }
 
-    fn look(&mut self, condition: &Condition, window: &Window) -> Result<WindowState, RenderError> {
+    fn look(
+        &mut self,
+        condition: &ConditionPlan,
+        window: &Window,
+    ) -> Result<WindowState, RenderError> {
         let now = self.data.now();
         Ok(match window {
             Window::Daily(daily) => daily.look(now),

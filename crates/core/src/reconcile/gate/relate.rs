@@ -6,8 +6,8 @@ use super::{Renderer, trimmed};
 use crate::{
     api::ValueType,
     plan::{
-        Coerce, Condition, JsonType, Leaf, Members, OLD, Operand, Order, Pattern, Relation, Test,
-        gate,
+        Coerce, ConditionPlan, JsonType, Leaf, Members, OLD, Operand, OperandRelation, Order,
+        Pattern, Test, gate,
     },
     reconcile::{patch::is_unchanged, reason::Reason, render::RenderError},
     template::Number,
@@ -39,7 +39,7 @@ impl Renderer<'_, '_> {
     /// True if a test holds. Values that cannot be compared are reported, and it does not hold.
     pub(super) fn test(
         &mut self,
-        condition: &Condition,
+        condition: &ConditionPlan,
         operand: &Node,
         test: &Test,
     ) -> Result<bool, RenderError> {
@@ -55,23 +55,23 @@ impl Renderer<'_, '_> {
 
     fn relates(
         &mut self,
-        condition: &Condition,
+        condition: &ConditionPlan,
         operand: &Node,
-        relation: &Relation,
+        relation: &OperandRelation,
     ) -> Result<bool, Unanswered> {
         let text = trimmed(operand);
         Ok(match relation {
-            Relation::Exists => !text.is_empty() && !is_empty_collection(operand),
-            Relation::Equals(right, of) => {
+            OperandRelation::Exists => !text.is_empty() && !is_empty_collection(operand),
+            OperandRelation::Equals(right, of) => {
                 let right = self.text(right)?;
                 equal(*of, &text, &right, || left(condition))?
             }
-            Relation::Contains(right) => text.contains(&self.text(right)?),
-            Relation::Prefix(right) => text.starts_with(&self.text(right)?),
-            Relation::Suffix(right) => text.ends_with(&self.text(right)?),
-            Relation::Matches(Pattern::Fixed(regex)) => regex.is_match(&text),
-            Relation::Matches(Pattern::Rendered(right)) => self.matches(&text, right)?,
-            Relation::Is(order, right) => {
+            OperandRelation::Contains(right) => text.contains(&self.text(right)?),
+            OperandRelation::Prefix(right) => text.starts_with(&self.text(right)?),
+            OperandRelation::Suffix(right) => text.ends_with(&self.text(right)?),
+            OperandRelation::Matches(Pattern::Fixed(regex)) => regex.is_match(&text),
+            OperandRelation::Matches(Pattern::Rendered(right)) => self.matches(&text, right)?,
+            OperandRelation::Is(order, right) => {
                 let right = self.text(right)?;
                 let (a, b) = (
                     number(&text, || left(condition))?,
@@ -79,7 +79,7 @@ impl Renderer<'_, '_> {
                 );
                 order.holds(a.order(b))
             }
-            Relation::Between(bounds) => {
+            OperandRelation::Between(bounds) => {
                 let bounds = self.members(bounds)?;
                 let [from, to] = &bounds[..] else {
                     return Err(Unanswered::Doubtful(
@@ -92,16 +92,16 @@ impl Renderer<'_, '_> {
                 value.order(from).is_some_and(Ordering::is_ge)
                     && value.order(to).is_some_and(Ordering::is_le)
             }
-            Relation::In(values, of) => {
+            OperandRelation::In(values, of) => {
                 let mut found = false;
                 for value in self.members(values)? {
                     found |= equal(*of, &text, &value, || left(condition))?;
                 }
                 found
             }
-            Relation::Unique => self.is_unique(condition)?,
-            Relation::Type(of) => json_type(operand) == *of,
-            Relation::Unchanged => self.is_unchanged(condition, operand),
+            OperandRelation::Unique => self.is_unique(condition)?,
+            OperandRelation::Type(of) => json_type(operand) == *of,
+            OperandRelation::Unchanged => self.is_unchanged(condition, operand),
         })
     }
 
@@ -121,7 +121,7 @@ impl Renderer<'_, '_> {
     }
 
     /// True if the operand is the value before an update at its path, or there was none.
-    fn is_unchanged(&self, condition: &Condition, operand: &Node) -> bool {
+    fn is_unchanged(&self, condition: &ConditionPlan, operand: &Node) -> bool {
         let Some(Operand::Path(path)) = condition.operand() else {
             return true;
         };
@@ -130,7 +130,7 @@ impl Renderer<'_, '_> {
     }
 
     /// True if no other custom resource has the text, or the condition has no path.
-    fn is_unique(&self, condition: &Condition) -> Result<bool, RenderError> {
+    fn is_unique(&self, condition: &ConditionPlan) -> Result<bool, RenderError> {
         let Some(path) = condition.unique() else {
             return Ok(true);
         };
@@ -167,7 +167,7 @@ impl Renderer<'_, '_> {
 }
 
 /// Names the left side for messages. Its value may be secret.
-fn left(condition: &Condition) -> String {
+fn left(condition: &ConditionPlan) -> String {
     match condition.operand() {
         Some(Operand::Path(path)) => format!("`{path}`"),
         Some(Operand::Template(template)) => format!("`{}`", template.source()),

@@ -10,8 +10,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::metadata::in_metadata;
 use crate::value::{Key, Node, Path, Projection, intern::Interner};
 
-pub(super) use self::set::{Element, Scalar};
-pub use self::set::{Fields, OwnValues, PathElement};
+pub(super) use self::set::{Element, ElementValue};
+pub use self::set::{FieldSet, OwnValues, PathElement};
 
 /// The prefix of our field managers; the rest names the operator.
 const OURS: &str = "orkestra/";
@@ -23,11 +23,11 @@ const MOST_COMPARED: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ownership {
     /// The fields that each of our operators owns by apply: field manager and fields, sorted by manager.
-    applied: Box<[(Key, Fields)]>,
+    applied: Box<[(Key, FieldSet)]>,
     /// Our field managers that wrote by create or update.
     updated: Box<[Key]>,
     /// The fields that others own by apply: field manager and fields, sorted by manager.
-    foreign: Box<[(Key, Fields)]>,
+    foreign: Box<[(Key, FieldSet)]>,
 }
 
 impl Ownership {
@@ -55,7 +55,7 @@ impl Ownership {
                         .map(|node| {
                             let others =
                                 all.iter().copied().filter(|set| !std::ptr::eq(*set, node));
-                            Fields::read(node, own, &others.collect::<Vec<_>>())
+                            FieldSet::read(node, own, &others.collect::<Vec<_>>())
                         })
                         .unwrap_or_default();
                     let side = if ours { &mut applied } else { &mut foreign };
@@ -84,7 +84,7 @@ impl Ownership {
     }
 
     /// Returns the fields that `manager`, one of ours, owns by apply.
-    pub fn applied_by(&self, manager: &str) -> Option<&Fields> {
+    pub fn applied_by(&self, manager: &str) -> Option<&FieldSet> {
         self.applied
             .iter()
             .find(|(other, _)| &**other == manager)
@@ -115,9 +115,9 @@ impl Ownership {
 
     /// Returns the bytes on the heap, for the cache metrics; shared between siblings.
     pub fn heap_bytes(&self) -> usize {
-        let sets = |sets: &[(Key, Fields)]| {
+        let sets = |sets: &[(Key, FieldSet)]| {
             sets.iter()
-                .map(|(_, fields)| size_of::<(Key, Fields)>() + fields.heap_bytes())
+                .map(|(_, fields)| size_of::<(Key, FieldSet)>() + fields.heap_bytes())
                 .sum::<usize>()
         };
         sets(&self.applied) + sets(&self.foreign) + self.updated.len() * size_of::<Key>()
@@ -146,7 +146,7 @@ pub fn updated_by(
         let text = |field| entry.get(field).and_then(Node::as_str);
         let covers = entry
             .get("fieldsV1")
-            .is_some_and(|fields| Fields::read(fields, own, &[]).covers(&trail, own));
+            .is_some_and(|fields| FieldSet::read(fields, own, &[]).covers(&trail, own));
         (text("operation") == Some("Update") && covers)
             .then(|| text("manager"))
             .flatten()
@@ -221,7 +221,7 @@ pub(super) mod tests {
         let fields = node(
             r#"{"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}"#,
         );
-        let fields = Fields::read(&fields, OWN, &[]);
+        let fields = FieldSet::read(&fields, OWN, &[]);
         let (ports, port) = (Key::from("ports"), Key::from("containerPort"));
         let covered = |item: &Node| {
             fields.covers(
@@ -240,7 +240,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_owned_path_with_nothing_below_covers_all_that_lies_below() {
-        let fields = Fields::read(
+        let fields = FieldSet::read(
             &node(r#"{"f:spec":{"f:selector":{},"f:other":{"f:x":{}}}}"#),
             OWN,
             &[],

@@ -5,21 +5,21 @@ use crate::value::{Key, Map, Node};
 
 /// A set of field paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Fields {
+pub struct FieldSet {
     /// Whether the path to this node is in the set itself.
     itself: bool,
     /// Whether it is a map or list of which another manager owns a part, so that it is not atomic: an empty one that was
     /// applied. The path in the set then covers no part of it.
     hollow: bool,
-    below: Box<[(Element, Fields)]>,
+    below: Box<[(Element, FieldSet)]>,
 }
 
 /// One step of a field path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::reconcile) enum Element {
     Field(Key),
-    Item(Box<[(Key, Scalar)]>),
-    Value(Scalar),
+    Item(Box<[(Key, ElementValue)]>),
+    Value(ElementValue),
     Index(u64),
 }
 
@@ -41,13 +41,13 @@ impl OwnValues<'_> {
 
 /// The value of a key or a set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::reconcile) enum Scalar {
+pub(in crate::reconcile) enum ElementValue {
     OwnName,
     OwnOwner,
     Text(Key),
 }
 
-impl Scalar {
+impl ElementValue {
     pub(in crate::reconcile) fn read(node: &Node, own: OwnValues<'_>) -> Self {
         match &*node.to_text() {
             text if text == own.name => Self::OwnName,
@@ -75,7 +75,7 @@ pub enum PathElement<'a> {
     Item(usize, &'a Node),
 }
 
-impl Fields {
+impl FieldSet {
     /// Reads a set. `others` are the sets of other managers, from the same path on.
     pub(super) fn read(node: &Node, own: OwnValues<'_>, others: &[&Node]) -> Self {
         let mut itself = false;
@@ -153,13 +153,13 @@ impl Element {
                 Some(Self::Item(
                     keys.as_map()?
                         .iter()
-                        .map(|(key, value)| (key.clone(), Scalar::read(value, own)))
+                        .map(|(key, value)| (key.clone(), ElementValue::read(value, own)))
                         .collect(),
                 ))
             }
             "v" => serde_json::from_str::<Node>(rest)
                 .ok()
-                .map(|value| Self::Value(Scalar::read(&value, own))),
+                .map(|value| Self::Value(ElementValue::read(&value, own))),
             "i" => rest.parse().ok().map(Self::Index),
             _ => None,
         }
@@ -186,7 +186,7 @@ impl Element {
 
     fn heap_bytes(&self) -> usize {
         match self {
-            Self::Item(keys) => keys.len() * size_of::<(Key, Scalar)>(),
+            Self::Item(keys) => keys.len() * size_of::<(Key, ElementValue)>(),
             _ => 0,
         }
     }

@@ -23,12 +23,14 @@ use super::{
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, Setting},
-    template_data::Sources,
+    template_data::TemplateData,
     view::PassView,
 };
 use crate::{
-    plan::{CHANGES, Completion, Moment, OperatorPlan, Target, ValidationRulePlan, target_of},
-    template::Budget,
+    plan::{
+        CHANGES, Completion, CompletionTarget, Moment, OperatorPlan, ValidationRulePlan, target_of,
+    },
+    template::EvalBudget,
     value::{Node, Path, PathStep, set},
 };
 
@@ -39,13 +41,13 @@ struct Rules<'a> {
     view: &'a PassView<'a>,
 }
 
-/// Normalizes the custom resource, and completes it with these rules: sets [`Sources::cr`] and [`Sources::prepared`].
+/// Normalizes the custom resource, and completes it with these rules: sets [`TemplateData::cr`] and [`TemplateData::prepared`].
 pub(super) fn complete(
     plan: &OperatorPlan,
     observed: &Observed,
     now: Timestamp,
     mutation: &[Completion],
-    sources: &mut Sources,
+    sources: &mut TemplateData,
 ) {
     if plan.rules.normalize.is_empty() && mutation.is_empty() {
         return;
@@ -101,7 +103,7 @@ pub(super) fn validate(
     plan: &OperatorPlan,
     observed: &Observed,
     now: Timestamp,
-    sources: &mut Sources,
+    sources: &mut TemplateData,
 ) {
     if plan.rules.validation.is_empty() || !sources.prepared.failures.is_empty() {
         return;
@@ -137,7 +139,7 @@ pub(super) fn validate(
 /// Calls `work` with the input of rules at this point of the pass. Returns the side results of their conditions.
 fn evaluate(
     (plan, observed, now): (&OperatorPlan, &Observed, Timestamp),
-    sources: &Sources,
+    sources: &TemplateData,
     prepared: &mut Prepared,
     work: impl FnOnce(Rules<'_>, &mut Prepared),
 ) -> GateEffects {
@@ -172,7 +174,7 @@ impl Rules<'_> {
         };
         work(&mut Renderer {
             data,
-            budget: &mut Budget::default(),
+            budget: &mut EvalBudget::default(),
             frame: self.view.frame,
         })
     }
@@ -188,8 +190,8 @@ impl Rules<'_> {
                 return Ok(None);
             }
             let path = match &rule.target {
-                Target::Path(path) => path.clone(),
-                Target::Rendered(leaf) => {
+                CompletionTarget::Path(path) => path.clone(),
+                CompletionTarget::Rendered(leaf) => {
                     let text = renderer.text(leaf)?;
                     rendered_target(&text).map_err(|message| RenderError {
                         path: leaf.path.clone(),
@@ -205,7 +207,8 @@ impl Rules<'_> {
             let Some(value) = renderer.leaf(&rule.value)? else {
                 return Ok(None);
             };
-            let news = value != Node::Null && !there.is_some_and(|there| is_unchanged(there, &value));
+            let news =
+                value != Node::Null && !there.is_some_and(|there| is_unchanged(there, &value));
             Ok(news.then_some((path, value)))
         })
     }

@@ -7,7 +7,9 @@ use super::Rules;
 use crate::{
     plan::{Moment, Normalized, RulesPlan},
     reconcile::{
-        field_holders::Holds, patch::{is_unchanged, merge_patch}, prepared::Normalization,
+        field_holders::Holds,
+        patch::{is_unchanged, merge_patch},
+        prepared::Normalization,
         render::RenderError,
     },
     value::{Node, Path, set},

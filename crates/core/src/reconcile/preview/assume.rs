@@ -170,7 +170,7 @@ pub(in crate::reconcile) fn answer(
 }
 
 /// Returns the assumed answer to a call.
-fn called(request: &calls::Request, given: &BTreeMap<String, Node>) -> Answer {
+fn called(request: &calls::CallRequest, given: &BTreeMap<String, Node>) -> Answer {
     match given
         .get(&*request.name)
         .map(|answer| assumed(answer, request))

@@ -10,12 +10,12 @@ use super::super::{
     reason::Reason,
     record::Observed,
     render::{RenderError, Renderer, Setting},
-    template_data::Cleanup,
+    template_data::CleanupState,
     view::PassView,
 };
 use crate::{
-    plan::{ChildPlan, Condition, Gate, Mode, OperatorPlan},
-    template::Budget,
+    plan::{ChildPlan, ConditionPlan, Gate, Mode, OperatorPlan},
+    template::EvalBudget,
 };
 
 /// A declared child that is not created, and the reason.
@@ -84,7 +84,7 @@ pub(super) fn left_out(
 ) -> Vec<LeftOut> {
     let all = match cycle.held_back {
         Some(_) => Some(LeftOutReason::Held),
-        None if cycle.sources.cleanup == Some(Cleanup::Due) => Some(LeftOutReason::CleanedUp),
+        None if cycle.sources.cleanup == Some(CleanupState::Due) => Some(LeftOutReason::CleanedUp),
         None => cycle.sources.is_refused().then_some(LeftOutReason::Refused),
     };
     if let Some(why) = all {
@@ -107,7 +107,7 @@ pub(super) fn left_out(
         };
         let mut renderer = Renderer {
             data,
-            budget: &mut Budget::default(),
+            budget: &mut EvalBudget::default(),
             frame,
         };
         why(&mut renderer, plan, child)
@@ -179,20 +179,20 @@ fn why(renderer: &mut Renderer<'_, '_>, plan: &OperatorPlan, child: &ChildPlan) 
 /// Returns the condition that keeps a gate closed, with its path relative to the child if it is below it. `None` for an open
 /// gate.
 fn shut(renderer: &mut Renderer<'_, '_>, gate: &Gate, child: &ChildPlan) -> Option<LeftOutReason> {
-    let closed = |condition: &Condition| {
+    let closed = |condition: &ConditionPlan| {
         let path = &*condition.path;
         let below = path.strip_prefix(&*child.path).unwrap_or(path);
         LeftOutReason::Gate(below.trim_start_matches('.').to_owned())
     };
     for condition in &gate.all {
-        *renderer.budget = Budget::default();
+        *renderer.budget = EvalBudget::default();
         match renderer.holds(condition) {
             Ok(true) => {}
             Ok(false) => return Some(closed(condition)),
             Err(error) => return Some(unrendered(error)),
         }
     }
-    *renderer.budget = Budget::default();
+    *renderer.budget = EvalBudget::default();
     match (renderer.gate(gate), gate.any.first()) {
         (Ok(false), Some(condition)) => Some(closed(condition)),
         (Err(error), _) => Some(unrendered(error)),

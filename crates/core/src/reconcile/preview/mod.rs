@@ -32,7 +32,7 @@ use super::{
     render::Setting,
     sources::{Answer, Answers, Read},
     status::{gated, reported, status, written_paths},
-    step::{Scopes, step},
+    step::{ServedScopes, step},
     verdict::{Action, Done, Executed},
 };
 use crate::{
@@ -273,7 +273,7 @@ type PreviewData<'a> = (&'a [Node], &'a [Node], &'a BTreeMap<String, Node>);
 /// Runs the pass; objects it reads beyond the assumed ones are absent.
 fn decide(
     plan: &OperatorPlan,
-    scopes: &dyn Scopes,
+    scopes: &dyn ServedScopes,
     (observed, asked): (&mut Observed, &mut BTreeSet<ChildKey>),
     (now, (objects, others, calls)): (Timestamp, PreviewData<'_>),
     entropy: &Entropy,

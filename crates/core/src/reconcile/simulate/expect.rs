@@ -1,11 +1,11 @@
 //! Compares expectations with the results.
 
 use super::{
-    Op, Run,
+    Op, SimulatedRun,
     compare::{compare, matches, words},
 };
 use crate::{
-    api::simulate::{ConditionStatus, Expectations, ExpectedCondition, ExpectedResource, OpRule},
+    api::simulate::{Expectations, ExpectedCondition, ExpectedResource, ExpectedStatus, OpRule},
     diagnostics::FieldPath,
     plan::OperatorPlan,
     value::{Node, Path},
@@ -34,7 +34,7 @@ impl Check {
 
 /// Compares the expectations at `path` for some subjects with a run; `plans` are those of all subjects.
 pub fn check(
-    run: &Run,
+    run: &SimulatedRun,
     expected: &Expectations,
     path: &FieldPath,
     (subjects, plans): (&[usize], &[&OperatorPlan]),
@@ -65,7 +65,7 @@ pub fn check(
 }
 
 struct Judge<'a> {
-    run: &'a Run,
+    run: &'a SimulatedRun,
     subjects: &'a [usize],
     plans: &'a [&'a OperatorPlan],
     checks: Vec<Check>,
@@ -203,9 +203,9 @@ impl<'a> Judge<'a> {
 
     fn condition(&mut self, expected: &ExpectedCondition, path: &FieldPath) {
         let status = match expected.status {
-            None | Some(ConditionStatus::True) => "True",
-            Some(ConditionStatus::False) => "False",
-            Some(ConditionStatus::Unknown) => "Unknown",
+            None | Some(ExpectedStatus::True) => "True",
+            Some(ExpectedStatus::False) => "False",
+            Some(ExpectedStatus::Unknown) => "Unknown",
         };
         let reason = expected.reason.as_deref();
         let what = |status: &str, reason: Option<&str>| match reason {

@@ -1,14 +1,14 @@
 //! The end of a custom resource that its user deleted: `onDelete`, the children that Kubernetes does not collect, then the
 //! finalizer.
 
-use super::{Cycle, Fault, stored::key_of, world::World, writer::Writer};
+use super::{SimulatedCycle, SimulatedFault, stored::key_of, world::World, writer::ChildWriter};
 use crate::reconcile::{
     cycle::Deletion,
     deletion::{DeletionStep, finish},
     labels::worn_labels,
     metadata::Malformed,
     record::Observed,
-    template_data::Sources,
+    template_data::TemplateData,
     verdict::Executed,
     waiting_for,
 };
@@ -19,7 +19,7 @@ impl World<'_> {
         &mut self,
         index: usize,
         number: u32,
-        results: &mut Cycle,
+        results: &mut SimulatedCycle,
     ) -> Result<(), Malformed> {
         let mut observed = self.observe(index)?;
         let deletion = self.deletion(index, &mut observed);
@@ -31,7 +31,7 @@ impl World<'_> {
         let manager = self.actors[index].plan.field_manager();
         let cr = &observed.cr;
         if !cr.orphans() {
-            let mut writer = Writer {
+            let mut writer = ChildWriter {
                 world: self,
                 index,
                 number,
@@ -92,7 +92,7 @@ impl World<'_> {
         index: usize,
         number: u32,
         (observed, deletion): (&Observed, DeletionStep),
-        results: &mut Cycle,
+        results: &mut SimulatedCycle,
     ) -> Result<(), Malformed> {
         let mut ops = Vec::new();
         let mut executed = Executed {
@@ -100,7 +100,7 @@ impl World<'_> {
             failures: deletion.failures.clone(),
             ..Executed::default()
         };
-        let mut writer = Writer {
+        let mut writer = ChildWriter {
             world: self,
             index,
             number,
@@ -119,12 +119,12 @@ impl World<'_> {
         }
         self.report(
             index,
-            (observed, &Sources::default()),
+            (observed, &TemplateData::default()),
             &mut executed,
             &mut ops,
         )?;
         results.ops.append(&mut ops);
-        let faults = executed.failures.into_iter().map(|failure| Fault {
+        let faults = executed.failures.into_iter().map(|failure| SimulatedFault {
             subject: index,
             reason: failure.reason.as_str(),
             at: failure.at,
@@ -135,7 +135,7 @@ impl World<'_> {
     }
 
     /// Removes the children of a custom resource that is gone, as Kubernetes' garbage collector does.
-    fn collect(&mut self, observed: &Observed, results: &mut Cycle) {
+    fn collect(&mut self, observed: &Observed, results: &mut SimulatedCycle) {
         if observed.cr.orphans() {
             return;
         }

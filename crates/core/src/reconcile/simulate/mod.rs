@@ -35,7 +35,7 @@ pub use world::plural;
 
 use super::metadata::Malformed;
 use crate::{
-    api::simulate::{Change, Outcome},
+    api::simulate::{Outcome, UserChange},
     definitions::CrdVersion,
     plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan},
     value::Node,
@@ -56,7 +56,7 @@ pub struct SimulatedResource<'a> {
 
 /// A simulated cluster, and the events in it.
 #[derive(Clone, Debug)]
-pub struct Setup<'a> {
+pub struct SimulatedSetup<'a> {
     /// The custom resources to reconcile, in this order.
     pub subjects: Vec<SimulatedResource<'a>>,
     /// Other objects that exist from the start.
@@ -68,7 +68,7 @@ pub struct Setup<'a> {
     /// The outcomes of workloads.
     pub outcomes: &'a [Outcome],
     /// The changes by users, each with the index of its subject.
-    pub changes: Vec<(usize, &'a Change)>,
+    pub changes: Vec<(usize, &'a UserChange)>,
     /// The number of cycles.
     pub cycles: u32,
     /// The time of the first cycle.
@@ -135,7 +135,7 @@ impl std::fmt::Display for Op {
 
 /// A failure in a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct SimulatedFault {
     /// The index of the subject.
     pub subject: usize,
     /// The reason, as in conditions.
@@ -148,11 +148,11 @@ pub struct Fault {
 
 /// The result of one cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cycle {
+pub struct SimulatedCycle {
     /// The operations, in order.
     pub ops: Vec<Op>,
     /// The failures.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SimulatedFault>,
     /// Subjects that `preReconcile` held back.
     pub held: Vec<usize>,
     /// The outcomes at its end: `Deployment.apps shop/web is ready`.
@@ -174,20 +174,21 @@ pub struct FinalObject {
 
 /// A simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Run {
+pub struct SimulatedRun {
     /// The cycles, from the first.
-    pub cycles: Vec<Cycle>,
+    pub cycles: Vec<SimulatedCycle>,
     /// The custom resources after the last cycle, one per subject.
     pub resources: Vec<Node>,
     /// All other objects after the last cycle, sorted.
     pub objects: Vec<FinalObject>,
 }
 
-impl Run {
+impl SimulatedRun {
     /// Returns the first cycle, from 1, in which nothing is done for any of `subjects`, and after which nothing is done for
     /// them.
     pub fn steady_at(&self, subjects: &[usize]) -> Option<u32> {
-        let is_busy = |cycle: &Cycle| (cycle.ops.iter()).any(|op| subjects.contains(&op.subject));
+        let is_busy =
+            |cycle: &SimulatedCycle| (cycle.ops.iter()).any(|op| subjects.contains(&op.subject));
         let last = self.cycles.iter().rposition(is_busy);
         let first = last.map_or(1, |last| last + 2);
         (first <= self.cycles.len()).then(|| u32::try_from(first).unwrap_or(u32::MAX))
@@ -198,10 +199,10 @@ impl Run {
 ///
 /// # Errors
 /// [`Malformed`] if an object has no name, kind or version.
-pub fn simulate(setup: Setup<'_>) -> Result<Run, Malformed> {
+pub fn simulate(setup: SimulatedSetup<'_>) -> Result<SimulatedRun, Malformed> {
     let (cycles, interval) = (setup.cycles, setup.interval);
     let mut world = world::World::new(setup)?;
-    let mut run = Run::default();
+    let mut run = SimulatedRun::default();
     for number in 1..=cycles {
         run.cycles.push(world.cycle(number)?);
         world.wait(interval);

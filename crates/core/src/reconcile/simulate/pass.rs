@@ -1,11 +1,11 @@
 //! One pass over a custom resource in the simulated cluster, as the runtime does it, and the cycle that it is part of.
 
 use super::{
-    Cycle, Fault, Op, Verb,
+    Op, SimulatedCycle, SimulatedFault, Verb,
     outcome::happen,
     stored::{key_of, version},
     world::World,
-    writer::Writer,
+    writer::ChildWriter,
 };
 use crate::{
     reconcile::{
@@ -13,7 +13,7 @@ use crate::{
         metadata::Malformed,
         record::Observed,
         step::{self, step as decide},
-        template_data::{Cleanup, Sources},
+        template_data::{CleanupState, TemplateData},
         verdict::Executed,
     },
     value::Node,
@@ -24,8 +24,8 @@ const RESTLESS: &str = "each pass would normalize the stored value to a differen
 
 impl World<'_> {
     /// Runs a pass of each subject, and then the outcomes.
-    pub(super) fn cycle(&mut self, number: u32) -> Result<Cycle, Malformed> {
-        let mut cycle = Cycle::default();
+    pub(super) fn cycle(&mut self, number: u32) -> Result<SimulatedCycle, Malformed> {
+        let mut cycle = SimulatedCycle::default();
         for index in 0..self.actors.len() {
             self.pass(index, number, &mut cycle)?;
         }
@@ -55,7 +55,12 @@ impl World<'_> {
     }
 
     /// Runs one pass over a subject, as the runtime does: decide, update the resource's metadata, write the children, report.
-    fn pass(&mut self, index: usize, number: u32, results: &mut Cycle) -> Result<(), Malformed> {
+    fn pass(
+        &mut self,
+        index: usize,
+        number: u32,
+        results: &mut SimulatedCycle,
+    ) -> Result<(), Malformed> {
         if self.actors[index].is_gone {
             return Ok(());
         }
@@ -69,7 +74,7 @@ impl World<'_> {
             return Ok(());
         }
         let mut sources = std::mem::take(&mut cycle.sources);
-        if sources.cleanup == Some(Cleanup::Due) {
+        if sources.cleanup == Some(CleanupState::Due) {
             return self.clean_up(index, results);
         }
         let mut ops = Vec::new();
@@ -84,7 +89,7 @@ impl World<'_> {
             doubts: std::mem::take(&mut cycle.doubts),
             ..Executed::default()
         };
-        let mut writer = Writer {
+        let mut writer = ChildWriter {
             world: self,
             index,
             number,
@@ -100,7 +105,7 @@ impl World<'_> {
         }
         self.report(index, (&observed, &sources), &mut executed, &mut ops)?;
         results.ops.append(&mut ops);
-        let faults = executed.failures.into_iter().map(|failure| Fault {
+        let faults = executed.failures.into_iter().map(|failure| SimulatedFault {
             subject: index,
             reason: failure.reason.as_str(),
             at: failure.at,
@@ -111,7 +116,7 @@ impl World<'_> {
     }
 
     /// Deletes a subject as its operator does.
-    fn clean_up(&mut self, index: usize, results: &mut Cycle) -> Result<(), Malformed> {
+    fn clean_up(&mut self, index: usize, results: &mut SimulatedCycle) -> Result<(), Malformed> {
         let deleted = self.op_on_cr(index, false)?;
         self.actors[index].request_deletion(self.now);
         results.ops.push(Op {
@@ -126,7 +131,7 @@ impl World<'_> {
         &mut self,
         index: usize,
         observed: &mut Observed,
-        sources: &mut Sources,
+        sources: &mut TemplateData,
         ops: &mut Vec<Op>,
     ) -> Result<(), Malformed> {
         let Some(normalization) = sources.prepared.normalization.as_mut() else {

@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    FinalObject, Op, Run, Setup, Verb,
+    FinalObject, Op, SimulatedRun, SimulatedSetup, Verb,
     actor::{Actor, complete},
     stored::{Stored, key_of, version},
 };
@@ -24,7 +24,7 @@ use crate::{
         record::{CrRecord, Observed},
         sources::{Answer, Answers, Read},
         status::{reported, status},
-        template_data::Sources,
+        template_data::TemplateData,
         unique::unique_text,
         verdict::Executed,
     },
@@ -36,7 +36,7 @@ const NOT_MADE: &str = "calls are not made here, and no answer is given";
 
 /// The simulated cluster.
 pub(super) struct World<'a> {
-    pub(super) setup: Setup<'a>,
+    pub(super) setup: SimulatedSetup<'a>,
     pub(super) actors: Vec<Actor<'a>>,
     pub(super) objects: BTreeMap<ChildKey, Stored>,
     pub(super) now: Timestamp,
@@ -45,7 +45,7 @@ pub(super) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    pub(super) fn new(mut setup: Setup<'a>) -> Result<Self, Malformed> {
+    pub(super) fn new(mut setup: SimulatedSetup<'a>) -> Result<Self, Malformed> {
         let now = setup.now;
         let subjects = std::mem::take(&mut setup.subjects);
         let actors = subjects.into_iter().map(|subject| Actor::new(subject, now));
@@ -78,7 +78,7 @@ impl<'a> World<'a> {
     }
 
     /// Collects the final state.
-    pub(super) fn finish(self, run: &mut Run) {
+    pub(super) fn finish(self, run: &mut SimulatedRun) {
         for (key, stored) in self.objects {
             run.objects.push(FinalObject {
                 is_ready: stored.is_ready(&key.kind),
@@ -94,7 +94,7 @@ impl<'a> World<'a> {
     pub(super) fn report(
         &mut self,
         index: usize,
-        (observed, sources): (&Observed, &Sources),
+        (observed, sources): (&Observed, &TemplateData),
         executed: &mut Executed,
         ops: &mut Vec<Op>,
     ) -> Result<(), Malformed> {
@@ -163,17 +163,17 @@ impl<'a> World<'a> {
             }
             Read::Call(request) if !self.setup.calls.contains_key(&*request.name) => {
                 let answer = if self.setup.skips_calls {
-                    calls::Answer {
+                    calls::CallAnswer {
                         status: Some(request.expected_status.unwrap_or(200)),
-                        ..calls::Answer::default()
+                        ..calls::CallAnswer::default()
                     }
                 } else {
-                    calls::Answer {
+                    calls::CallAnswer {
                         error: Some(calls::CallFailure {
                             message: NOT_MADE.into(),
                             permanent: false,
                         }),
-                        ..calls::Answer::default()
+                        ..calls::CallAnswer::default()
                     }
                 };
                 answered(&answer)

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Writes the children of one subject, in one pass.
-pub(super) struct Writer<'w, 'a> {
+pub(super) struct ChildWriter<'w, 'a> {
     pub(super) world: &'w mut World<'a>,
     pub(super) index: usize,
     pub(super) number: u32,
@@ -30,7 +30,7 @@ pub(super) struct Writer<'w, 'a> {
     pub(super) ops: &'w mut Vec<Op>,
 }
 
-impl Writer<'_, '_> {
+impl ChildWriter<'_, '_> {
     pub(super) fn write(
         &mut self,
         intent: &Intent,

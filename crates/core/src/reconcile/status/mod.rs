@@ -15,14 +15,14 @@ use super::{
     record::{CrRecord, Observed},
     render::{RenderError, Renderer, Setting, wanted},
     requested::LAST_HANDLED,
-    template_data::{Cleanup, Sources},
+    template_data::{CleanupState, TemplateData},
     verdict::{Executed, verdict},
     view::PassView,
 };
 use crate::{
     api::conditions::{self, Condition, ConditionStatus},
-    plan::{CleanupPlan, Coerce, OperatorPlan, StatusField},
-    template::Budget,
+    plan::{CleanupPlan, Coerce, OperatorPlan, StatusFieldPlan},
+    template::EvalBudget,
     value::{Key, Map, Node, Path, PathStep, set},
 };
 
@@ -114,7 +114,7 @@ pub fn status(
     plan: &OperatorPlan,
     crd_status: &CrdStatus,
     observed: &Observed,
-    sources: &Sources,
+    sources: &TemplateData,
     executed: &mut Executed,
     now: jiff::Timestamp,
 ) -> Option<StatusPatch> {
@@ -180,7 +180,7 @@ fn write_handled(
 fn declared_fields(
     plan: &OperatorPlan,
     crd_status: &CrdStatus,
-    (observed, sources): (&Observed, &Sources),
+    (observed, sources): (&Observed, &TemplateData),
     executed: &mut Executed,
     wanted: &mut Node,
     now: jiff::Timestamp,
@@ -196,7 +196,7 @@ fn declared_fields(
         if (failed && field.gate.is_empty()) || !crd_status.status.holds(&field.path) {
             continue;
         }
-        let mut budget = Budget::default();
+        let mut budget = EvalBudget::default();
         let said = around.of(field.import).and_then(|data| {
             let mut renderer = Renderer {
                 data,
@@ -211,7 +211,7 @@ fn declared_fields(
             Err(error) => fail(executed, error),
         }
     }
-    let mut budget = Budget::default();
+    let mut budget = EvalBudget::default();
     let mut renderer = Renderer {
         data: &data,
         budget: &mut budget,
@@ -239,13 +239,13 @@ fn own_conditions(
 ) -> Vec<Condition> {
     let mut said = Vec::new();
     for own in &plan.status.own {
-        *renderer.budget = Budget::default();
+        *renderer.budget = EvalBudget::default();
         match own::condition(renderer, own) {
             Ok(condition) => said.extend(condition),
             Err(error) => fail(executed, error),
         }
     }
-    *renderer.budget = Budget::default();
+    *renderer.budget = EvalBudget::default();
     match renderer.unmet(&plan.status.ready_when) {
         Ok(unmet) => executed.unmet = unmet,
         Err(error) => fail(executed, error),
@@ -263,7 +263,7 @@ enum FieldResult {
 
 fn field_value(
     renderer: &mut Renderer<'_, '_>,
-    field: &StatusField,
+    field: &StatusFieldPlan,
     crd_status: &CrdStatus,
 ) -> Result<FieldResult, RenderError> {
     let open = renderer.gate(&field.gate)?;
@@ -294,7 +294,7 @@ fn field_value(
 }
 
 /// Returns the value of a cleared field: the empty string if it is valid, else null.
-fn emptied(kind: Coerce, field: &StatusField, crd_status: &CrdStatus) -> Node {
+fn emptied(kind: Coerce, field: &StatusFieldPlan, crd_status: &CrdStatus) -> Node {
     match kind {
         Coerce::Text | Coerce::Native | Coerce::Auto
             if crd_status.status.takes_empty_text(&field.path) =>
@@ -403,7 +403,7 @@ fn written(crd_status: &CrdStatus, condition: &Condition) -> Node {
 /// Returns the wanted conditions: `Ready` always, all others while they are true. Source: kstatus.
 fn wanted_conditions(
     observed: &Observed,
-    sources: &Sources,
+    sources: &TemplateData,
     executed: &Executed,
 ) -> Vec<Condition> {
     let verdict = verdict(observed, executed);
@@ -455,6 +455,6 @@ fn wanted_conditions(
         ));
     }
     wanted.extend(sources.prepared.conditions());
-    wanted.extend(sources.cleanup.as_ref().and_then(Cleanup::condition));
+    wanted.extend(sources.cleanup.as_ref().and_then(CleanupState::condition));
     wanted
 }

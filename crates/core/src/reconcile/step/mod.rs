@@ -37,7 +37,7 @@ use super::{
     record::Observed,
     render::{Renderer, Setting},
     sources::Read,
-    template_data::{Cleanup, Sources},
+    template_data::{CleanupState, TemplateData},
     view::PassView,
 };
 pub use super::{
@@ -46,16 +46,16 @@ pub use super::{
 };
 use crate::{
     plan::{GroupKind, OperatorPlan},
-    template::{Budget, Entropy},
+    template::{Entropy, EvalBudget},
 };
 
 /// The currently served kinds.
-pub trait Scopes {
+pub trait ServedScopes {
     /// Whether objects of that kind are namespaced. None if it is not served.
     fn is_namespaced(&self, kind: &GroupKind) -> Option<bool>;
 }
 
-impl Scopes for BTreeMap<GroupKind, bool> {
+impl ServedScopes for BTreeMap<GroupKind, bool> {
     fn is_namespaced(&self, kind: &GroupKind) -> Option<bool> {
         self.get(kind).copied()
     }
@@ -129,7 +129,7 @@ impl Scopes for BTreeMap<GroupKind, bool> {
 /// ```
 pub fn step(
     plan: &OperatorPlan,
-    scopes: &dyn Scopes,
+    scopes: &dyn ServedScopes,
     observed: &Observed,
     now: Timestamp,
     entropy: &Entropy,
@@ -139,7 +139,7 @@ pub fn step(
         Err(step) => return step,
     };
     cleanup::evaluate(plan, observed, &mut sources, now);
-    if sources.cleanup == Some(Cleanup::Due) {
+    if sources.cleanup == Some(CleanupState::Due) {
         return Cycle::deletion(plan, observed).over(sources);
     }
     match decide(plan, scopes, (observed, &sources), now, entropy) {
@@ -151,7 +151,7 @@ pub fn step(
 /// Returns a cycle in which no child is created, changed or deleted: the custom resource is invalid.
 fn refused(
     plan: &OperatorPlan,
-    (observed, sources): (&Observed, &Sources),
+    (observed, sources): (&Observed, &TemplateData),
     labels: Labels,
     failed: Vec<Failure>,
 ) -> Cycle {
@@ -174,8 +174,8 @@ fn refused(
 // Over 60 lines: a line for each field of the pass that it starts.
 fn decide(
     plan: &OperatorPlan,
-    scopes: &dyn Scopes,
-    (observed, sources): (&Observed, &Sources),
+    scopes: &dyn ServedScopes,
+    (observed, sources): (&Observed, &TemplateData),
     now: Timestamp,
     entropy: &Entropy,
 ) -> Result<Cycle, Vec<Read>> {
@@ -210,7 +210,7 @@ fn decide(
         copied: 0,
         cycle: Cycle::default(),
     };
-    let mut budget = Budget::default();
+    let mut budget = EvalBudget::default();
     let mut renderer = Renderer {
         data: &data,
         budget: &mut budget,

@@ -1,8 +1,8 @@
 //! A child's name, and its wanted state.
 
-use super::{Failure, Rendered, Scopes, pass::Pass};
+use super::{Failure, Rendered, ServedScopes, pass::Pass};
 use crate::{
-    plan::{ChildKey, ChildPlan, Leaf, NameRule, ObjectKey, OperatorPlan, Tree},
+    plan::{ChildKey, ChildPlan, Leaf, NameRule, ObjectKey, ObjectTree, OperatorPlan},
     reconcile::{
         child_metadata,
         reason::Reason,
@@ -93,7 +93,7 @@ impl Pass<'_, '_> {
             return Ok(tree(renderer, &declared.body)?.unwrap_or_default());
         };
         let (own, patch) = match &declared.body {
-            Tree::Patched(parts) => (&parts.0, Some(&parts.1)),
+            ObjectTree::Patched(parts) => (&parts.0, Some(&parts.1)),
             whole => (whole, None),
         };
         let mut object = tree(renderer, own)?.unwrap_or_default();
@@ -109,7 +109,7 @@ impl Pass<'_, '_> {
 #[derive(Clone, Copy)]
 pub(in crate::reconcile) struct NamespaceContext<'a> {
     pub(in crate::reconcile) plan: &'a OperatorPlan,
-    pub(in crate::reconcile) scopes: &'a dyn Scopes,
+    pub(in crate::reconcile) scopes: &'a dyn ServedScopes,
     pub(in crate::reconcile) observed: &'a Observed,
 }
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{Cycle, Failure, Intent, Scopes};
+use super::{Cycle, Failure, Intent, ServedScopes};
 use crate::{
-    plan::{ChildKey, ChildPlan, GroupKind, Mode, OnFalse, OperatorPlan},
+    plan::{ChildKey, ChildPlan, GroupKind, Mode, OnFalsePlan, OperatorPlan},
     reconcile::{
         child_metadata::ChildMetadata,
         expand::Elements,
@@ -16,13 +16,13 @@ use crate::{
         render::{Frame, RenderError, Renderer},
         sources::{Answer, Read},
     },
-    template::{Budget, Entropy},
+    template::{Entropy, EvalBudget},
 };
 
 /// A pass in progress.
 pub(super) struct Pass<'a, 'd> {
     pub(super) plan: &'a OperatorPlan,
-    pub(super) scopes: &'a dyn Scopes,
+    pub(super) scopes: &'a dyn ServedScopes,
     pub(super) observed: &'a Observed,
     pub(super) manager: String,
     pub(super) marks: ChildMetadata<'a>,
@@ -56,14 +56,14 @@ pub(super) struct Pass<'a, 'd> {
 impl Pass<'_, '_> {
     /// Evaluates the gate of the box.
     pub(super) fn whole(&mut self, renderer: &mut Renderer<'_, '_>) {
-        *renderer.budget = Budget::default();
+        *renderer.budget = EvalBudget::default();
         self.whole = renderer.gate(&self.plan.hold.children);
     }
 
     /// Evaluates the gates of the blocks, each once.
     pub(super) fn blocks(&mut self) {
         for block in &self.plan.blocks {
-            let mut budget = Budget::default();
+            let mut budget = EvalBudget::default();
             let open = match &self.whole {
                 Ok(true) => self.around.of(block.import).and_then(|data| {
                     let mut renderer = Renderer {
@@ -81,7 +81,8 @@ impl Pass<'_, '_> {
 
     /// True if a closed gate deletes the child.
     fn goes(&self, declared: &ChildPlan) -> bool {
-        let box_keeps = self.whole == Ok(false) && self.plan.hold.on_false == Some(OnFalse::Keep);
+        let box_keeps =
+            self.whole == Ok(false) && self.plan.hold.on_false == Some(OnFalsePlan::Keep);
         goes(declared) && !box_keeps
     }
 
@@ -97,7 +98,7 @@ impl Pass<'_, '_> {
         let plan = self.plan;
         let declared = &plan.children[index];
         // A child that exhausts its budget does not affect the budget of others.
-        let mut budget = Budget::default();
+        let mut budget = EvalBudget::default();
         let around = self.around;
         let data = match around.of(declared.import) {
             Ok(data) => data,
@@ -285,7 +286,7 @@ impl Pass<'_, '_> {
 
 /// True if a closed gate deletes the child.
 fn goes(declared: &ChildPlan) -> bool {
-    declared.mode == Mode::Reconciled && declared.on_false == OnFalse::Delete
+    declared.mode == Mode::Reconciled && declared.on_false == OnFalsePlan::Delete
 }
 
 /// Returns the failure of a child that was already made under the same name.

@@ -7,7 +7,7 @@ use crate::{
     reconcile::{
         reason::Reason,
         render::{RenderError, Renderer},
-        scale::{Scale, decide, replicas},
+        scale::{WorkloadScale, decide, replicas},
     },
     value::{Node, Path, set},
 };
@@ -31,7 +31,7 @@ impl Pass<'_, '_> {
         let max = number(renderer, plan.max.as_ref(), i64::from(i32::MAX))?;
         let up = step(renderer, plan.up.as_ref())?;
         let scaled = decide(
-            &Scale {
+            &WorkloadScale {
                 live,
                 changed_at,
                 start,

@@ -20,11 +20,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use self::names::Names;
+use self::names::ObjectNames;
 use super::{
-    Draft, Kind,
+    CustomKind, Draft,
     definition::{VERSION, definition},
-    fields::Fields,
+    fields::SpecFields,
     input::{Error, Input, objects},
     is_plain, literal, text,
 };
@@ -44,8 +44,8 @@ const LEFT: [(&str, &str); 4] = [
 
 /// The state of the conversion: all objects, and the resulting spec.
 struct Context {
-    names: Names,
-    fields: Fields,
+    names: ObjectNames,
+    fields: SpecFields,
     /// The path in the spec of each component's values: below its name, or empty if there is only one component.
     parts: BTreeMap<(String, String), Vec<String>>,
     /// Workloads: kind, name, labels of the Pods.
@@ -84,7 +84,7 @@ pub fn from_manifests(
     let mut context = Context::of(&children, left);
     let operator_box = json!({ "onReconcile": context.lists(&children) });
     let name = name.map_or_else(|| context.names.base.clone(), str::to_owned);
-    let kind = Kind::made_up(&name, kind, group);
+    let kind = CustomKind::made_up(&name, kind, group);
     Ok(context.draft(&name, kind, operator_box))
 }
 
@@ -129,7 +129,7 @@ fn key(object: &Value) -> (String, String) {
 
 impl Context {
     fn of(objects: &[Value], left: Vec<String>) -> Self {
-        let names = Names::of(objects);
+        let names = ObjectNames::of(objects);
         let mut workloads = Vec::new();
         for object in objects {
             if let Some(labels) = pods::labels(object) {
@@ -140,7 +140,7 @@ impl Context {
         let parts = parts(objects, &names);
         let mut context = Self {
             names,
-            fields: Fields::default(),
+            fields: SpecFields::default(),
             parts,
             workloads,
             selected: BTreeSet::new(),
@@ -214,7 +214,7 @@ impl Context {
         self.left.push(note);
     }
 
-    fn draft(self, name: &str, kind: Kind, operator_box: Value) -> Draft {
+    fn draft(self, name: &str, kind: CustomKind, operator_box: Value) -> Draft {
         let mut metadata = json!({ "name": self.names.base });
         metadata["namespace"] = json!(self.namespace.as_deref().unwrap_or("default"));
         let mut sample = json!({
@@ -316,7 +316,7 @@ fn main_namespace(objects: &[Value]) -> Option<String> {
 }
 
 /// Returns the path in the spec for each object. With several workloads, each has a part with its name.
-fn parts(objects: &[Value], names: &Names) -> BTreeMap<(String, String), Vec<String>> {
+fn parts(objects: &[Value], names: &ObjectNames) -> BTreeMap<(String, String), Vec<String>> {
     let workloads: Vec<&Value> = objects
         .iter()
         .filter(|one| {

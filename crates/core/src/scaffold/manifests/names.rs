@@ -26,13 +26,13 @@ const MAX_SERVICES: usize = 50;
 
 /// The names of all objects.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct ObjectNames {
     /// The name of the custom resource, so that its children keep their names.
     pub(super) base: String,
     by_kind: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Names {
+impl ObjectNames {
     /// Collects the names of these objects; `base` is the name, or the prefix of the names, of most of them.
     pub(super) fn of(objects: &[Value]) -> Self {
         let mut names = Self::default();
@@ -190,10 +190,10 @@ fn next_host<'a>(
 mod tests {
     use super::*;
 
-    fn names(objects: &[(&str, &str)]) -> Names {
+    fn names(objects: &[(&str, &str)]) -> ObjectNames {
         let object =
             |(kind, name): &(&str, &str)| json!({ "kind": kind, "metadata": { "name": name } });
-        Names::of(&objects.iter().map(object).collect::<Vec<_>>())
+        ObjectNames::of(&objects.iter().map(object).collect::<Vec<_>>())
     }
 
     #[test]

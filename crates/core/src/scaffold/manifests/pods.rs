@@ -10,7 +10,7 @@ use super::{
 use crate::scaffold::at;
 
 /// The position of the Pod in a kind, and the defaults of the short form.
-pub(super) struct Shape {
+pub(super) struct PodShape {
     /// The list in a block.
     pub(super) list: &'static str,
     /// The path of the Pod template.
@@ -22,7 +22,7 @@ pub(super) struct Shape {
 }
 
 /// Returns the shape of a kind.
-pub(super) fn shape(kind: &str) -> Option<Shape> {
+pub(super) fn shape(kind: &str) -> Option<PodShape> {
     const TEMPLATE: &[&str] = &["spec", "template"];
     const RUN: &[&str] = &["spec", "jobTemplate", "spec", "template"];
     let (list, template, serves, restart) = match kind {
@@ -33,7 +33,7 @@ pub(super) fn shape(kind: &str) -> Option<Shape> {
         "CronJob" => ("cronJobs", RUN, false, Some("OnFailure")),
         _ => return None,
     };
-    Some(Shape {
+    Some(PodShape {
         list,
         template,
         serves,
@@ -52,7 +52,7 @@ pub(super) fn labels(object: &Value) -> Option<&Map<String, Value>> {
 pub(super) fn entry(
     context: &mut Context,
     object: &Value,
-    shape: &Shape,
+    shape: &PodShape,
 ) -> Option<Map<String, Value>> {
     let part = context.part(object);
     let mut rest = object.clone();
@@ -100,7 +100,7 @@ pub(super) fn entry(
 }
 
 /// Converts the fields of the Pod that have a short form.
-fn lists(context: &Context, pod: &mut Value, shape: &Shape, made: &mut Map<String, Value>) {
+fn lists(context: &Context, pod: &mut Value, shape: &PodShape, made: &mut Map<String, Value>) {
     for list in ["initContainers", "volumes", "imagePullSecrets"] {
         if let Some(Value::Array(items)) = take(pod, list) {
             let items = context.names.rewritten(&Value::Array(items), list);
@@ -121,7 +121,7 @@ fn lists(context: &Context, pod: &mut Value, shape: &Shape, made: &mut Map<Strin
     }
 }
 
-fn put_template(patch: &mut Value, shape: &Shape, template: Value) {
+fn put_template(patch: &mut Value, shape: &PodShape, template: Value) {
     let mut place = patch;
     for key in shape.template {
         if !place[*key].is_object() {

@@ -37,12 +37,12 @@ const MOST_DOCUMENTS: usize = 256;
 pub struct Library {
     /// For each reference the name of its document, or why it cannot be resolved.
     answers: BTreeMap<Reference, Result<Box<str>, Box<str>>>,
-    documents: BTreeMap<(ReferenceKind, Box<str>), Arc<Document>>,
+    documents: BTreeMap<(ReferenceKind, Box<str>), Arc<LibraryDocument>>,
 }
 
 /// A document that was read.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub(crate) struct LibraryDocument {
     pub(crate) origin: Arc<Origin>,
     pub(crate) content: Content,
     /// Its errors and warnings.
@@ -99,7 +99,7 @@ impl Library {
     pub fn put_motif(&mut self, reference: Reference, motif: &MotifDocument) {
         let file = motif.file.as_deref().unwrap_or_default();
         let name: Box<str> = format!("{file}#{}", motif.name).into();
-        let document = Document {
+        let document = LibraryDocument {
             origin: Arc::new(Origin::new(name.clone(), file, motif.tree.clone())),
             content: Content::Motif(Box::new(motif.spec.clone())),
             found: Vec::new(),
@@ -133,13 +133,23 @@ impl Library {
             .entry((reference.part, name.clone()))
             .or_insert_with(|| {
                 let (sources, problems) = read();
-                Arc::new(Document::read(reference.part, &name, sources, problems))
+                Arc::new(LibraryDocument::read(
+                    reference.part,
+                    &name,
+                    sources,
+                    problems,
+                ))
             });
         self.answers.insert(reference, Ok(name));
     }
 
     /// Returns the document that `text` at `at` refers to. Its problems are reported, and so is a missing document.
-    pub(crate) fn open(&self, at: &At<'_>, part: ReferenceKind, text: &str) -> Option<&Document> {
+    pub(crate) fn open(
+        &self,
+        at: &At<'_>,
+        part: ReferenceKind,
+        text: &str,
+    ) -> Option<&LibraryDocument> {
         let reference = Reference {
             from: at.origin().map(|origin| origin.name.clone()),
             file: at.origin().map(|origin| origin.owner(at.path()).0.into()),
@@ -165,7 +175,7 @@ impl Library {
     }
 }
 
-impl Document {
+impl LibraryDocument {
     /// Reads the one wanted document of a text.
     fn read(part: ReferenceKind, name: &str, sources: Vec<Source>, problems: Diagnostics) -> Self {
         let all = sources.len();

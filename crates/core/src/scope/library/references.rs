@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path},
 };
 
-use super::{Content, Document, MOST_DOCUMENTS};
+use super::{Content, LibraryDocument, MOST_DOCUMENTS};
 use crate::{
     api::{
         KatalogSpec, MotifImport, MotifSpec, OperatorBox, Profiles,
@@ -221,7 +221,7 @@ impl<'a> ReferenceWalk<'a> {
         at: &ReferenceField<'_>,
         part: ReferenceKind,
         text: &str,
-    ) -> Option<&'a Document> {
+    ) -> Option<&'a LibraryDocument> {
         let reference = Reference {
             from: at.origin.map(|origin| origin.name.clone()),
             file: at.origin.map(|origin| origin.owner(&at.path).0.into()),

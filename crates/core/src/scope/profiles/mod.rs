@@ -14,7 +14,7 @@ use crate::{
     api::{Profile, Profiles, profiles::profile_classes},
     diagnostics::{Code, did_you_mean},
     document,
-    plan::{Chosen, Coerce, Leaf, Tree},
+    plan::{Chosen, Coerce, Leaf, ObjectTree},
     tree::Origin,
     value::Key,
 };
@@ -166,7 +166,7 @@ impl<'a, T> Table<'a, T> {
     }
 
     /// Returns all profiles; the template at `at` names one of them.
-    fn any(&self, at: &At<'a>, template: &str) -> Option<Resolved<'a, T>> {
+    fn any(&self, at: &At<'a>, template: &str) -> Option<ResolvedBlock<'a, T>> {
         let leaf = at.leaf(template, Coerce::OptionalText)?;
         let mut all: Vec<(Box<str>, At<'a>, &'a T)> = Vec::new();
         for (place, profile) in self.declared.iter().chain(&self.built_in) {
@@ -180,7 +180,7 @@ impl<'a, T> Table<'a, T> {
         let message =
             "each custom resource chooses its profile: one that names no known profile fails";
         at.warn_hint(Code::NotATemplate, message, hint);
-        Some(Resolved::Chosen(leaf, all))
+        Some(ResolvedBlock::Chosen(leaf, all))
     }
 
     /// Expands each declared profile once, to report its problems.
@@ -201,26 +201,29 @@ fn find<'t, 'a, T>(
 }
 
 /// A resolved block with a `profile`.
-pub(crate) enum Resolved<'a, T> {
+pub(crate) enum ResolvedBlock<'a, T> {
     /// One block: the profile that it names, or the block itself if it names none.
     One(At<'a>, &'a T),
     /// The profile that a template names for each custom resource, and all possible profiles.
     Chosen(Leaf, Vec<(Box<str>, At<'a>, &'a T)>),
 }
 
-impl<'a, T> Resolved<'a, T> {
+impl<'a, T> ResolvedBlock<'a, T> {
     /// Expands the block; if the custom resource chooses, each profile.
-    pub(crate) fn tree(&self, expand: impl Fn(&At<'a>, &'a T) -> Option<Tree>) -> Option<Tree> {
+    pub(crate) fn tree(
+        &self,
+        expand: impl Fn(&At<'a>, &'a T) -> Option<ObjectTree>,
+    ) -> Option<ObjectTree> {
         match self {
             Self::One(at, block) => expand(at, block),
             Self::Chosen(name, all) => {
                 let options = all
                     .iter()
                     .map(|(name, at, block)| (name.clone(), expand(at, block)));
-                let options: Box<[(Box<str>, Option<Tree>)]> = options.collect();
+                let options: Box<[(Box<str>, Option<ObjectTree>)]> = options.collect();
                 let is_any = options.iter().any(|(_, tree)| tree.is_some());
                 let chosen = || {
-                    Tree::Chosen(Box::new(Chosen {
+                    ObjectTree::Chosen(Box::new(Chosen {
                         name: name.clone(),
                         options,
                     }))
@@ -247,12 +250,12 @@ impl<'a, T> Resolved<'a, T> {
     }
 
     /// Returns one field; `next` returns the value of each profile, in order.
-    fn chosen_of(&self, mut next: impl FnMut() -> Option<Tree>) -> Option<Tree> {
+    fn chosen_of(&self, mut next: impl FnMut() -> Option<ObjectTree>) -> Option<ObjectTree> {
         let Self::Chosen(name, all) = self else {
             return None;
         };
         let options = all.iter().map(|(name, ..)| (name.clone(), next()));
-        Some(Tree::Chosen(Box::new(Chosen {
+        Some(ObjectTree::Chosen(Box::new(Chosen {
             name: name.clone(),
             options: options.collect(),
         })))
@@ -270,9 +273,9 @@ pub(crate) fn resolve_profile<'a, T>(
     set: &[(&str, bool)],
     block: &'a T,
     table: impl FnOnce(&'a ProfileTables<'a>) -> &'a Table<'a, T>,
-) -> Option<Resolved<'a, T>> {
+) -> Option<ResolvedBlock<'a, T>> {
     let Some(name) = profile else {
-        return Some(Resolved::One(at.clone(), block));
+        return Some(ResolvedBlock::One(at.clone(), block));
     };
     let place = at.field("profile");
     let own: Vec<String> = (set.iter().filter(|(_, is_set)| *is_set))
@@ -288,7 +291,7 @@ pub(crate) fn resolve_profile<'a, T>(
         return table.any(&place, name);
     }
     let (at, values) = table.get(&place, name)?;
-    Some(Resolved::One(at, values))
+    Some(ResolvedBlock::One(at, values))
 }
 
 #[cfg(test)]

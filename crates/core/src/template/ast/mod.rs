@@ -103,12 +103,12 @@ pub(super) enum LoopVars {
 #[derive(Debug)]
 pub(super) struct Expr<D: Dialect = Katalog> {
     pub(super) at: u32,
-    pub(super) kind: Kind<D>,
+    pub(super) kind: ExprKind<D>,
 }
 
 /// The kinds of expressions.
 #[derive(Debug)]
-pub(super) enum Kind<D: Dialect = Katalog> {
+pub(super) enum ExprKind<D: Dialect = Katalog> {
     /// A constant.
     Literal(Arc<Node>),
     /// `.`
@@ -140,7 +140,7 @@ impl<D: Dialect> Expr<D> {
     /// Returns the constant, if the expression is one.
     pub(super) fn literal(&self) -> Option<&Node> {
         match &self.kind {
-            Kind::Literal(node) => Some(node),
+            ExprKind::Literal(node) => Some(node),
             _ => None,
         }
     }

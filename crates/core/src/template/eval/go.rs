@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
-use super::super::Budget;
+use super::super::EvalBudget;
 use super::super::ast::go::{Callee, Go, Invocation};
-use super::super::ast::{CallExpr, Expr, Kind};
-use super::super::error::{EvalError, Failure};
+use super::super::ast::{CallExpr, Expr, ExprKind};
+use super::super::error::{EvalError, EvalFailure};
 use super::{Eval, Host};
 use crate::value::{Key, Node};
 
@@ -21,41 +21,42 @@ pub trait Machine {
     type Value: Clone;
 
     /// Returns the remaining budget.
-    fn budget(&mut self) -> &mut Budget;
+    fn budget(&mut self) -> &mut EvalBudget;
     /// A constant.
-    fn literal(&mut self, node: &Node) -> Result<Self::Value, Failure>;
+    fn literal(&mut self, node: &Node) -> Result<Self::Value, EvalFailure>;
     /// The value for nothing, such as the dot of a `template` without an argument.
     fn nothing(&self) -> Self::Value;
     /// True if a condition accepts the value as true.
     fn is_true(&self, value: &Self::Value) -> bool;
     /// Returns the value at a path of keys.
-    fn fields(&mut self, base: Self::Value, keys: &[Key]) -> Result<Self::Value, Failure>;
+    fn fields(&mut self, base: Self::Value, keys: &[Key]) -> Result<Self::Value, EvalFailure>;
     /// Calls a method.
     fn method(
         &mut self,
         base: Self::Value,
         name: &Key,
         args: Vec<Self::Value>,
-    ) -> Result<Self::Value, Failure>;
+    ) -> Result<Self::Value, EvalFailure>;
     /// Calls a function.
     fn call(
         &mut self,
         function: &Self::Function,
         args: Vec<Self::Value>,
-    ) -> Result<Self::Value, Failure>;
+    ) -> Result<Self::Value, EvalFailure>;
     /// Appends the text of a value.
-    fn print(&mut self, out: &mut String, value: &Self::Value) -> Result<(), Failure>;
+    fn print(&mut self, out: &mut String, value: &Self::Value) -> Result<(), EvalFailure>;
     /// Appends text of the source.
-    fn append(&mut self, out: &mut String, text: &str) -> Result<(), Failure>;
+    fn append(&mut self, out: &mut String, text: &str) -> Result<(), EvalFailure>;
     /// Appends the text of a named template.
-    fn invoke(&mut self, out: &mut String, name: &str, dot: Self::Value) -> Result<(), Failure>;
+    fn invoke(&mut self, out: &mut String, name: &str, dot: Self::Value)
+    -> Result<(), EvalFailure>;
     /// Returns the keys and items that a `range` iterates over, in order. `with_key` is true if the loop has a variable for
     /// the key.
     fn items(
         &mut self,
         over: &Self::Value,
         with_key: bool,
-    ) -> Result<LoopItems<Self::Value>, Failure>;
+    ) -> Result<LoopItems<Self::Value>, EvalFailure>;
 }
 
 /// The keys and items of a loop, in order.
@@ -109,8 +110,8 @@ impl<M: Machine> Eval<'_, GoHost<'_, M>> {
         dot: &M::Value,
     ) -> Result<(M::Value, &'t [Key]), EvalError> {
         match &chain.kind {
-            Kind::Field(keys) => Ok((dot.clone(), keys)),
-            Kind::Within(within) => Ok((self.expr(&within.0, dot)?, &within.1)),
+            ExprKind::Field(keys) => Ok((dot.clone(), keys)),
+            ExprKind::Within(within) => Ok((self.expr(&within.0, dot)?, &within.1)),
             _ => Ok((self.expr(chain, dot)?, &[])),
         }
     }
@@ -121,7 +122,7 @@ impl<M: Machine> Host for GoHost<'_, M> {
     type Value = M::Value;
     type LoopItems = Vec<(M::Value, M::Value)>;
 
-    fn budget(&mut self) -> &mut Budget {
+    fn budget(&mut self) -> &mut EvalBudget {
         self.machine.budget()
     }
 
@@ -133,7 +134,7 @@ impl<M: Machine> Host for GoHost<'_, M> {
         self.machine.nothing()
     }
 
-    fn literal(&mut self, node: &Arc<Node>) -> Result<M::Value, Failure> {
+    fn literal(&mut self, node: &Arc<Node>) -> Result<M::Value, EvalFailure> {
         self.machine.literal(node)
     }
 
@@ -145,15 +146,15 @@ impl<M: Machine> Host for GoHost<'_, M> {
         self.machine.is_true(value)
     }
 
-    fn fields(&mut self, base: M::Value, keys: &[Key]) -> Result<M::Value, Failure> {
+    fn fields(&mut self, base: M::Value, keys: &[Key]) -> Result<M::Value, EvalFailure> {
         self.machine.fields(base, keys)
     }
 
-    fn print(&mut self, out: &mut String, value: M::Value) -> Result<(), Failure> {
+    fn print(&mut self, out: &mut String, value: M::Value) -> Result<(), EvalFailure> {
         self.machine.print(out, &value)
     }
 
-    fn append(&mut self, out: &mut String, text: &str) -> Result<(), Failure> {
+    fn append(&mut self, out: &mut String, text: &str) -> Result<(), EvalFailure> {
         self.machine.append(out, text)
     }
 
@@ -161,7 +162,7 @@ impl<M: Machine> Host for GoHost<'_, M> {
         &mut self,
         over: M::Value,
         with_key: bool,
-    ) -> Result<(M::Value, Self::LoopItems, u64), Failure> {
+    ) -> Result<(M::Value, Self::LoopItems, u64), EvalFailure> {
         let iterations = self.machine.items(&over, with_key)?;
         let length = iterations.len() as u64;
         Ok((over, iterations, length))
@@ -173,7 +174,7 @@ impl<M: Machine> Host for GoHost<'_, M> {
         iterations: &Self::LoopItems,
         turn: u64,
         _: bool,
-    ) -> Result<(M::Value, M::Value), Failure> {
+    ) -> Result<(M::Value, M::Value), EvalFailure> {
         let turn = usize::try_from(turn)
             .ok()
             .and_then(|turn| iterations.get(turn));

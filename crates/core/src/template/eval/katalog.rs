@@ -5,10 +5,10 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::super::ast::{CallExpr, Expr, Katalog};
-use super::super::budget::Budget;
-use super::super::error::{EvalError, Failure};
+use super::super::budget::EvalBudget;
+use super::super::error::{EvalError, EvalFailure};
 use super::super::functions::Function;
-use super::super::notes::{Call, Note, Run};
+use super::super::notes::{BuiltInNote, NoteBody, NoteCall};
 use super::super::scope::{Value, copied};
 use super::super::{Data, print};
 use super::{Eval, Host};
@@ -18,16 +18,16 @@ use crate::value::{Key, Node};
 const BYTES_A_STEP: usize = 16;
 
 /// The data of one evaluation.
-pub(in crate::template) struct Notes<'e, 'd> {
+pub(in crate::template) struct NoteData<'e, 'd> {
     data: &'e Data<'d>,
-    budget: &'e mut Budget,
+    budget: &'e mut EvalBudget,
     /// The root data as one map, built on first use.
     root: OnceCell<Arc<Node>>,
 }
 
-impl<'e, 'd> Notes<'e, 'd> {
-    pub(in crate::template) fn new(data: &'e Data<'d>, budget: &'e mut Budget) -> Self {
-        Notes {
+impl<'e, 'd> NoteData<'e, 'd> {
+    pub(in crate::template) fn new(data: &'e Data<'d>, budget: &'e mut EvalBudget) -> Self {
+        NoteData {
             data,
             budget,
             root: OnceCell::new(),
@@ -42,7 +42,7 @@ impl<'e, 'd> Notes<'e, 'd> {
     }
 
     /// Returns the value as one node. The root data is copied into a node at most once.
-    fn settled(&mut self, value: Value<'d>) -> Result<Value<'d>, Failure> {
+    fn settled(&mut self, value: Value<'d>) -> Result<Value<'d>, EvalFailure> {
         let Value::Root = value else {
             return Ok(value);
         };
@@ -57,25 +57,27 @@ impl<'e, 'd> Notes<'e, 'd> {
     /// Checks the type of an argument and charges for its bytes.
     fn admit(
         &mut self,
-        note: &Note,
+        note: &BuiltInNote,
         position: usize,
         arg: &mut Value<'d>,
         settle: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), EvalFailure> {
         let by_parts = position == 0 && note.reads_parts();
         if settle && !by_parts && matches!(arg, Value::Root) {
             *arg = self.settled(Value::Root)?;
         }
         let given = arg.node();
         if !note.param(position).accepts(given) {
-            return Err(Failure::wrong_type(note.wrong_argument(position, given)));
+            return Err(EvalFailure::wrong_type(
+                note.wrong_argument(position, given),
+            ));
         }
         let bytes = given.as_str().map_or(0, str::len);
         self.budget.step((bytes / BYTES_A_STEP) as u64)
     }
 }
 
-impl<'d> Eval<'_, Notes<'_, 'd>> {
+impl<'d> Eval<'_, NoteData<'_, 'd>> {
     /// Returns the value of an expression.
     pub(in crate::template) fn single(mut self, expr: &Expr) -> Result<Cow<'d, Node>, EvalError> {
         let value = self.expr(expr, &Value::Root)?;
@@ -96,7 +98,7 @@ impl<'d> Eval<'_, Notes<'_, 'd>> {
         at: u32,
         dot: &Value<'d>,
         piped: Option<Value<'d>>,
-        run: for<'c> fn(&mut Call<'c, 'd>) -> Result<Value<'d>, Failure>,
+        run: for<'c> fn(&mut NoteCall<'c, 'd>) -> Result<Value<'d>, EvalFailure>,
         settle: bool,
     ) -> Result<Value<'d>, EvalError> {
         let note = call.note;
@@ -110,7 +112,7 @@ impl<'d> Eval<'_, Notes<'_, 'd>> {
                 e.at(place)
             })?;
         }
-        let mut call = Call {
+        let mut call = NoteCall {
             note,
             args: &mut args,
             data: self.host.data,
@@ -120,12 +122,12 @@ impl<'d> Eval<'_, Notes<'_, 'd>> {
     }
 }
 
-impl<'d> Host for Notes<'_, 'd> {
+impl<'d> Host for NoteData<'_, 'd> {
     type Dialect = Katalog;
     type Value = Value<'d>;
     type LoopItems = ();
 
-    fn budget(&mut self) -> &mut Budget {
+    fn budget(&mut self) -> &mut EvalBudget {
         self.budget
     }
 
@@ -137,7 +139,7 @@ impl<'d> Host for Notes<'_, 'd> {
         Value::null()
     }
 
-    fn literal(&mut self, node: &Arc<Node>) -> Result<Value<'d>, Failure> {
+    fn literal(&mut self, node: &Arc<Node>) -> Result<Value<'d>, EvalFailure> {
         Ok(Value::Shared(Arc::clone(node)))
     }
 
@@ -149,11 +151,11 @@ impl<'d> Host for Notes<'_, 'd> {
         !self.is_empty(value)
     }
 
-    fn fields(&mut self, base: Value<'d>, keys: &[Key]) -> Result<Value<'d>, Failure> {
+    fn fields(&mut self, base: Value<'d>, keys: &[Key]) -> Result<Value<'d>, EvalFailure> {
         base.fields(keys, self.data, self.budget)
     }
 
-    fn print(&mut self, out: &mut String, value: Value<'d>) -> Result<(), Failure> {
+    fn print(&mut self, out: &mut String, value: Value<'d>) -> Result<(), EvalFailure> {
         let value = self.settled(value)?;
         print::print(out, value.node(), self.budget)
     }
@@ -162,7 +164,7 @@ impl<'d> Host for Notes<'_, 'd> {
         &mut self,
         over: Value<'d>,
         with_key: bool,
-    ) -> Result<(Value<'d>, (), u64), Failure> {
+    ) -> Result<(Value<'d>, (), u64), EvalFailure> {
         let over = self.settled(over)?.shared();
         let length = length(with_key, over.node())?;
         Ok((over, (), length))
@@ -174,7 +176,7 @@ impl<'d> Host for Notes<'_, 'd> {
         (): &(),
         turn: u64,
         wants_key: bool,
-    ) -> Result<(Value<'d>, Value<'d>), Failure> {
+    ) -> Result<(Value<'d>, Value<'d>), EvalFailure> {
         let position = usize::try_from(turn).unwrap_or(usize::MAX);
         let number = Node::from(turn);
         let key = match over.node() {
@@ -219,9 +221,9 @@ impl<'d> Host for Notes<'_, 'd> {
     ) -> Result<Value<'d>, EvalError> {
         eval.host.budget.enter().map_err(|e| e.at(at))?;
         let result = match call.note.run {
-            Run::Until { empty } => eval.until(&call.args, dot, piped, empty),
-            Run::Eager(run) => eval.note(call, at, dot, piped, run, true),
-            Run::Leading(run) => eval.note(call, at, dot, piped, run, false),
+            NoteBody::Until { empty } => eval.until(&call.args, dot, piped, empty),
+            NoteBody::Eager(run) => eval.note(call, at, dot, piped, run, true),
+            NoteBody::Leading(run) => eval.note(call, at, dot, piped, run, false),
         };
         eval.host.budget.leave();
         result
@@ -231,7 +233,7 @@ impl<'d> Host for Notes<'_, 'd> {
     fn named(&mut self, function: &Arc<Function>, at: u32) -> Result<Value<'d>, EvalError> {
         self.budget.enter().map_err(|e| e.at(at))?;
         let template = &function.template;
-        let eval = Eval::new(template.source(), Notes::new(self.data, self.budget));
+        let eval = Eval::new(template.source(), NoteData::new(self.data, self.budget));
         let text = eval.text(template.body());
         let text = text.map_err(|error| error.in_note(&function.name, at))?;
         self.budget.leave();
@@ -253,12 +255,12 @@ impl<'d> Host for Notes<'_, 'd> {
 }
 
 /// Returns the number of iterations of a loop.
-fn length(with_key: bool, over: &Node) -> Result<u64, Failure> {
+fn length(with_key: bool, over: &Node) -> Result<u64, EvalFailure> {
     match over {
         Node::Null => Ok(0),
         Node::List(items) => Ok(items.len() as u64),
         Node::Map(map) => Ok(map.len() as u64),
-        Node::Int(_) | Node::UInt(_) if with_key => Err(Failure::wrong_type(
+        Node::Int(_) | Node::UInt(_) if with_key => Err(EvalFailure::wrong_type(
             "`range` over an integer has one variable, not two",
         )),
         Node::Int(n) => Ok(u64::try_from(*n).unwrap_or(0)),
@@ -266,7 +268,7 @@ fn length(with_key: bool, over: &Node) -> Result<u64, Failure> {
         node => {
             let name = node.type_name();
             let message = format!("`range` goes over a list, a map or an integer, not {name}");
-            Err(Failure::wrong_type(message))
+            Err(EvalFailure::wrong_type(message))
         }
     }
 }

@@ -7,15 +7,15 @@ mod template;
 
 use std::sync::Arc;
 
-use super::ast::{Arm, Block, Branches, CallExpr, Dialect, Expr, Kind, Stmt, Store};
-use super::budget::Budget;
-use super::error::{EvalError, Failure};
+use super::ast::{Arm, Block, Branches, CallExpr, Dialect, Expr, ExprKind, Stmt, Store};
+use super::budget::EvalBudget;
+use super::error::{EvalError, EvalFailure};
 use super::print;
 use crate::value::{Key, Node};
 
 pub(super) use go::GoHost;
 pub use go::{LoopItems, Machine};
-pub(super) use katalog::Notes;
+pub(super) use katalog::NoteData;
 
 /// Whether a block continues.
 #[derive(PartialEq)]
@@ -35,27 +35,27 @@ pub(super) trait Host: Sized {
     type LoopItems;
 
     /// Returns the remaining budget.
-    fn budget(&mut self) -> &mut Budget;
+    fn budget(&mut self) -> &mut EvalBudget;
     /// `$`
     fn root(&self) -> Self::Value;
     /// The value of a missing path.
     fn null(&self) -> Self::Value;
     /// A constant.
-    fn literal(&mut self, node: &Arc<Node>) -> Result<Self::Value, Failure>;
+    fn literal(&mut self, node: &Arc<Node>) -> Result<Self::Value, EvalFailure>;
     /// Returns the value in a form that is cheap to clone.
     fn keep(&self, value: Self::Value) -> Self::Value;
     /// True if a condition accepts the value as true.
     fn is_true(&self, value: &Self::Value) -> bool;
     /// Returns the value at a path of keys.
-    fn fields(&mut self, base: Self::Value, keys: &[Key]) -> Result<Self::Value, Failure>;
+    fn fields(&mut self, base: Self::Value, keys: &[Key]) -> Result<Self::Value, EvalFailure>;
     /// Appends the text of a value.
-    fn print(&mut self, out: &mut String, value: Self::Value) -> Result<(), Failure>;
+    fn print(&mut self, out: &mut String, value: Self::Value) -> Result<(), EvalFailure>;
     /// Returns the items of a loop, the number of iterations, and the value of the variables before the first iteration.
     fn iterations(
         &mut self,
         over: Self::Value,
         with_key: bool,
-    ) -> Result<(Self::Value, Self::LoopItems, u64), Failure>;
+    ) -> Result<(Self::Value, Self::LoopItems, u64), EvalFailure>;
     /// Returns the key and the item of an iteration. The key is null if no variable takes it.
     fn turn(
         &mut self,
@@ -63,7 +63,7 @@ pub(super) trait Host: Sized {
         iterations: &Self::LoopItems,
         turn: u64,
         wants_key: bool,
-    ) -> Result<(Self::Value, Self::Value), Failure>;
+    ) -> Result<(Self::Value, Self::Value), EvalFailure>;
     /// Evaluates a call.
     fn call(
         eval: &mut Eval<'_, Self>,
@@ -85,7 +85,7 @@ pub(super) trait Host: Sized {
         dot: &Self::Value,
     ) -> Result<(), EvalError>;
     /// Appends text of the source.
-    fn append(&mut self, out: &mut String, text: &str) -> Result<(), Failure> {
+    fn append(&mut self, out: &mut String, text: &str) -> Result<(), EvalFailure> {
         print::append(out, text, self.budget())
     }
 }
@@ -176,7 +176,7 @@ impl<'e, H: Host> Eval<'e, H> {
         Ok(Flow::On)
     }
 
-    fn append(&mut self, text: &str) -> Result<(), Failure> {
+    fn append(&mut self, text: &str) -> Result<(), EvalFailure> {
         self.host.budget().step(1)?;
         self.host.append(&mut self.out, text)
     }
@@ -244,25 +244,25 @@ impl<'e, H: Host> Eval<'e, H> {
         let at = expr.at;
         self.host.budget().step(1).map_err(|e| e.at(at))?;
         match &expr.kind {
-            Kind::Literal(node) => self.host.literal(node).map_err(|e| e.at(at)),
-            Kind::Dot => Ok(dot.clone()),
-            Kind::Root => Ok(self.host.root()),
-            Kind::Var(slot) => Ok(self.var(*slot)),
-            Kind::Field(keys) => self.host.fields(dot.clone(), keys).map_err(|e| e.at(at)),
-            Kind::Within(within) => {
+            ExprKind::Literal(node) => self.host.literal(node).map_err(|e| e.at(at)),
+            ExprKind::Dot => Ok(dot.clone()),
+            ExprKind::Root => Ok(self.host.root()),
+            ExprKind::Var(slot) => Ok(self.var(*slot)),
+            ExprKind::Field(keys) => self.host.fields(dot.clone(), keys).map_err(|e| e.at(at)),
+            ExprKind::Within(within) => {
                 let (base, keys) = &**within;
                 self.host.budget().enter().map_err(|e| e.at(at))?;
                 let base = self.expr(base, dot)?;
                 self.host.budget().leave();
                 self.host.fields(base, keys).map_err(|e| e.at(at))
             }
-            Kind::Call(call) => H::call(self, call, at, dot, None),
-            Kind::Function(function) => self.host.named(function, at),
-            Kind::Pipe(stages) => {
+            ExprKind::Call(call) => H::call(self, call, at, dot, None),
+            ExprKind::Function(function) => self.host.named(function, at),
+            ExprKind::Pipe(stages) => {
                 let mut piped = None;
                 for stage in stages {
                     piped = Some(match (&stage.kind, piped) {
-                        (Kind::Call(call), Some(piped)) => {
+                        (ExprKind::Call(call), Some(piped)) => {
                             self.host.budget().step(1).map_err(|e| e.at(stage.at))?;
                             H::call(self, call, stage.at, dot, Some(piped))?
                         }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::super::{Budget, Data, EvalError, Template};
-use super::{Eval, Notes};
+use super::super::{Data, EvalBudget, EvalError, Template};
+use super::{Eval, NoteData};
 use crate::value::Node;
 
 impl Template {
@@ -18,7 +18,7 @@ impl Template {
     pub fn eval<'d>(
         &self,
         data: &Data<'d>,
-        budget: &mut Budget,
+        budget: &mut EvalBudget,
     ) -> Result<Cow<'d, Node>, EvalError> {
         if let Some(expr) = self.single() {
             return self.within(data, budget, |eval| eval.single(expr));
@@ -32,7 +32,11 @@ impl Template {
     ///
     /// # Errors
     /// The errors of [`Template::eval`].
-    pub fn render_text(&self, data: &Data<'_>, budget: &mut Budget) -> Result<String, EvalError> {
+    pub fn render_text(
+        &self,
+        data: &Data<'_>,
+        budget: &mut EvalBudget,
+    ) -> Result<String, EvalError> {
         match self.single() {
             Some(expr) => self.within(data, budget, |eval| eval.single_text(expr)),
             None => self.within(data, budget, |eval| eval.text(self.body())),
@@ -43,11 +47,11 @@ impl Template {
     fn within<'e, 'd, T>(
         &'e self,
         data: &'e Data<'d>,
-        budget: &'e mut Budget,
-        run: impl for<'r> FnOnce(Eval<'r, Notes<'r, 'd>>) -> Result<T, EvalError>,
+        budget: &'e mut EvalBudget,
+        run: impl for<'r> FnOnce(Eval<'r, NoteData<'r, 'd>>) -> Result<T, EvalError>,
     ) -> Result<T, EvalError> {
         let depth = budget.depth;
-        let result = run(Eval::new(self.source(), Notes::new(data, budget)));
+        let result = run(Eval::new(self.source(), NoteData::new(data, budget)));
         budget.depth = depth;
         result
     }

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ast::{Block, Branches, CallExpr, Expr, Kind, Loop, LoopVars, Stmt, Store};
+use super::ast::{Block, Branches, CallExpr, Expr, ExprKind, Loop, LoopVars, Stmt, Store};
 use super::functions::Function;
 use super::notes;
 use super::template::Template;
@@ -195,18 +195,18 @@ impl FlowWalk {
 
     fn value(&mut self, expr: &Expr, dot: &Value) -> Value {
         match &expr.kind {
-            Kind::Literal(_) => Value::default(),
-            Kind::Dot => dot.clone(),
-            Kind::Root => Value::root(),
-            Kind::Var(slot) => {
+            ExprKind::Literal(_) => Value::default(),
+            ExprKind::Dot => dot.clone(),
+            ExprKind::Root => Value::root(),
+            ExprKind::Var(slot) => {
                 let var = self.vars.get(usize::from(*slot));
                 var.cloned().unwrap_or_else(Value::root)
             }
-            Kind::Field(keys) => dot.clone().fields(keys),
-            Kind::Within(within) => self.value(&within.0, dot).fields(&within.1),
-            Kind::Call(call) => self.call(call, dot, None),
-            Kind::Function(function) => self.function(function),
-            Kind::Pipe(stages) => self.pipe(stages, dot),
+            ExprKind::Field(keys) => dot.clone().fields(keys),
+            ExprKind::Within(within) => self.value(&within.0, dot).fields(&within.1),
+            ExprKind::Call(call) => self.call(call, dot, None),
+            ExprKind::Function(function) => self.function(function),
+            ExprKind::Pipe(stages) => self.pipe(stages, dot),
         }
     }
 
@@ -215,7 +215,7 @@ impl FlowWalk {
         let mut constant = true;
         for stage in stages {
             let value = match (&stage.kind, piped.take()) {
-                (Kind::Call(call), piped) => {
+                (ExprKind::Call(call), piped) => {
                     self.call(call, dot, piped.map(|value| (value, constant)))
                 }
                 (_, before) => {
@@ -287,7 +287,7 @@ impl FlowWalk {
             computed
         };
         // A test reveals little, unless it compares with a value that somebody else may choose.
-        if call.note.result == notes::Type::Bool || OF_OUTLINES.contains(&name) {
+        if call.note.result == notes::NoteType::Bool || OF_OUTLINES.contains(&name) {
             return computed.tested();
         }
         computed
@@ -296,7 +296,7 @@ impl FlowWalk {
 
 /// Returns the value that a note computes from its arguments, each with its text if it is a literal.
 fn computed(
-    note: &notes::Note,
+    note: &notes::BuiltInNote,
     first: Value,
     rest: impl Iterator<Item = (Value, Option<Key>)>,
 ) -> Value {
@@ -323,11 +323,15 @@ fn computed(
 /// True if the value of an expression is in the template: a literal, or what notes make of literals.
 fn is_constant(expr: &Expr) -> bool {
     match &expr.kind {
-        Kind::Literal(_) => true,
-        Kind::Call(call) => call.args.iter().all(is_constant),
-        Kind::Pipe(stages) => stages.iter().all(is_constant),
-        Kind::Within(within) => is_constant(&within.0),
-        Kind::Dot | Kind::Root | Kind::Var(_) | Kind::Field(_) | Kind::Function(_) => false,
+        ExprKind::Literal(_) => true,
+        ExprKind::Call(call) => call.args.iter().all(is_constant),
+        ExprKind::Pipe(stages) => stages.iter().all(is_constant),
+        ExprKind::Within(within) => is_constant(&within.0),
+        ExprKind::Dot
+        | ExprKind::Root
+        | ExprKind::Var(_)
+        | ExprKind::Field(_)
+        | ExprKind::Function(_) => false,
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Infer, explain_word};
 use crate::diagnostics::{Code, Severity};
 use crate::schema::{Constant, Kinds, Type, with_article};
 use crate::template::ast::CallExpr;
-use crate::template::notes::{self, Note};
+use crate::template::notes::{self, BuiltInNote};
 use crate::value::Node;
 
 /// An argument and its offset.
@@ -34,14 +34,14 @@ impl<'s> Infer<'_, '_, 's> {
             _ => {}
         }
         match note.result {
-            notes::Type::Inside => self.inside(note, args),
-            notes::Type::OneOf(positions) => one_of(note, positions, args),
+            notes::NoteType::Inside => self.inside(note, args),
+            notes::NoteType::OneOf(positions) => one_of(note, positions, args),
             other => result(other),
         }
     }
 
     /// Returns whether the types of the arguments fit the note. An impossible argument is reported.
-    fn fit(&mut self, note: &'static Note, args: &[Arg<'s>]) -> bool {
+    fn fit(&mut self, note: &'static BuiltInNote, args: &[Arg<'s>]) -> bool {
         let mut all = true;
         for (position, (at, given)) in args.iter().enumerate() {
             let wanted = note.param(position);
@@ -70,7 +70,7 @@ impl<'s> Infer<'_, '_, 's> {
     }
 
     /// The result of `get`, `index` and similar: the value at the keys, one after the other.
-    fn inside(&mut self, note: &'static Note, args: Vec<Arg<'s>>) -> Type<'s> {
+    fn inside(&mut self, note: &'static BuiltInNote, args: Vec<Arg<'s>>) -> Type<'s> {
         let mut args = args.into_iter();
         let Some((_, mut given)) = args.next() else {
             return Type::any();
@@ -110,7 +110,7 @@ impl<'s> Infer<'_, '_, 's> {
     }
 
     /// Reports comparisons of types that are never equal, and with words that do not exist.
-    fn compare(&mut self, note: &'static Note, at: u32, args: &[Arg<'s>]) {
+    fn compare(&mut self, note: &'static BuiltInNote, at: u32, args: &[Arg<'s>]) {
         let Some(((_, first), others)) = args.split_first() else {
             return;
         };
@@ -190,7 +190,7 @@ fn comparable(given: &Type<'_>) -> Option<&'static str> {
 }
 
 /// An argument of `and` or `or` before the last is the result only if it is empty, or only if it is not.
-fn one_of<'s>(note: &Note, positions: &[usize], args: Vec<Arg<'s>>) -> Type<'s> {
+fn one_of<'s>(note: &BuiltInNote, positions: &[usize], args: Vec<Arg<'s>>) -> Type<'s> {
     let last = args.len().saturating_sub(1);
     let mut given = Type::of(Kinds::NONE);
     for (position, (_, arg)) in args.into_iter().enumerate() {
@@ -207,14 +207,14 @@ fn one_of<'s>(note: &Note, positions: &[usize], args: Vec<Arg<'s>>) -> Type<'s> 
     given
 }
 
-fn result<'s>(declared: notes::Type) -> Type<'s> {
+fn result<'s>(declared: notes::NoteType) -> Type<'s> {
     Type::of(match declared {
-        notes::Type::Any | notes::Type::Inside | notes::Type::OneOf(_) => Kinds::ANY,
-        notes::Type::Text => Kinds::TEXT,
-        notes::Type::Int => Kinds::INT,
-        notes::Type::Number => Kinds::NUMBER,
-        notes::Type::Bool => Kinds::BOOL,
-        notes::Type::List => Kinds::LIST,
-        notes::Type::Map => Kinds::MAP,
+        notes::NoteType::Any | notes::NoteType::Inside | notes::NoteType::OneOf(_) => Kinds::ANY,
+        notes::NoteType::Text => Kinds::TEXT,
+        notes::NoteType::Int => Kinds::INT,
+        notes::NoteType::Number => Kinds::NUMBER,
+        notes::NoteType::Bool => Kinds::BOOL,
+        notes::NoteType::List => Kinds::LIST,
+        notes::NoteType::Map => Kinds::MAP,
     })
 }

@@ -13,7 +13,7 @@ use texts::{alternatives, expression_text};
 use std::collections::BTreeMap;
 
 use super::TemplateError;
-use super::ast::{Block, Branches, Expr, Kind, Loop, LoopVars, Stmt, Store};
+use super::ast::{Block, Branches, Expr, ExprKind, Loop, LoopVars, Stmt, Store};
 use super::functions::Function;
 use super::template::Template;
 use crate::diagnostics::{Code, Severity};
@@ -263,21 +263,21 @@ impl<'s> Infer<'_, '_, 's> {
 
     fn expr(&mut self, expr: &Expr, dot: &Type<'s>) -> Type<'s> {
         match &expr.kind {
-            Kind::Literal(node) => Type::constant(node, expr.at),
-            Kind::Dot => dot.clone(),
-            Kind::Root => self.root.clone(),
-            Kind::Var(slot) => {
+            ExprKind::Literal(node) => Type::constant(node, expr.at),
+            ExprKind::Dot => dot.clone(),
+            ExprKind::Root => self.root.clone(),
+            ExprKind::Var(slot) => {
                 let var = self.vars.get(usize::from(*slot));
                 var.unwrap_or(self.root).clone()
             }
-            Kind::Field(keys) => self.fields(dot.clone(), keys, expr.at),
-            Kind::Within(within) => {
+            ExprKind::Field(keys) => self.fields(dot.clone(), keys, expr.at),
+            ExprKind::Within(within) => {
                 let from = self.expr(&within.0, dot);
                 self.fields(from, &within.1, expr.at)
             }
-            Kind::Call(call) => self.call(call, expr.at, dot, None),
-            Kind::Function(function) => self.function(function),
-            Kind::Pipe(stages) => self.pipe(stages, dot),
+            ExprKind::Call(call) => self.call(call, expr.at, dot, None),
+            ExprKind::Function(function) => self.function(function),
+            ExprKind::Pipe(stages) => self.pipe(stages, dot),
         }
     }
 
@@ -285,7 +285,7 @@ impl<'s> Infer<'_, '_, 's> {
         let mut piped: Option<(u32, Type<'s>)> = None;
         for stage in stages {
             let given = match (&stage.kind, piped.take()) {
-                (Kind::Call(call), piped) => self.call(call, stage.at, dot, piped),
+                (ExprKind::Call(call), piped) => self.call(call, stage.at, dot, piped),
                 _ => self.expr(stage, dot),
             };
             piped = Some((stage.at, given));

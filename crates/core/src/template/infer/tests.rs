@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::schema::{BuiltIn, Kinds, Schema, Type};
-use crate::template::{Budget, Data, Entropy, FunctionSource, Functions, Template, notes};
+use crate::template::{Data, Entropy, EvalBudget, FunctionSource, Functions, Template, notes};
 use crate::value::Node;
 
 const CRD: &str = r#"{"type": "object", "properties": {
@@ -362,7 +362,7 @@ proptest! {
         let gives = template.infer(&root, false).gives;
         let spec = Node::from(&spec);
         let data = Data::new().with("spec", &spec);
-        if let Ok(value) = template.eval(&data, &mut Budget::default()) {
+        if let Ok(value) = template.eval(&data, &mut EvalBudget::default()) {
             let kind = Kinds::of(&value);
             prop_assert!(*value == Node::Null || kind.within(gives.may), "{source} gives {value:?}, inferred {gives}");
             if gives.is_constant() && *value != Node::Null {
@@ -389,7 +389,7 @@ fn every_note_gives_what_it_declares_and_takes_its_example() {
             "{source}: {:?}",
             inference.findings
         );
-        let value = template.eval(&data, &mut Budget::default()).unwrap();
+        let value = template.eval(&data, &mut EvalBudget::default()).unwrap();
         let kind = Kinds::of(&value);
         let gives = &inference.gives;
         assert!(

@@ -5,80 +5,80 @@
 use std::cmp::Ordering;
 
 use super::number::Number;
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "eq",
         doc: "True if the first argument equals any of the others.",
         example: (r#"{{ eq "b" "a" "b" }} {{ eq 1 2 }}"#, "true false"),
         min_args: 2,
         max_args: None,
-        params: &[Type::Any],
-        result: Type::Bool,
-        run: Run::Eager(eq),
+        params: &[NoteType::Any],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(eq),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "ne",
         doc: "True if the two values differ.",
         example: ("{{ ne 1 2 }}", "true"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Any],
-        result: Type::Bool,
-        run: Run::Eager(ne),
+        params: &[NoteType::Any],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(ne),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "lt",
         doc: "True if the first value is less than the second: numbers by value, text by bytes.",
         example: (r#"{{ lt 1 1.5 }} {{ lt "b" "a" }}"#, "true false"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Any],
-        result: Type::Bool,
-        run: Run::Eager(lt),
+        params: &[NoteType::Any],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(lt),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "le",
         doc: "True if the first value is less than or equal to the second.",
         example: ("{{ le 2 2 }}", "true"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Any],
-        result: Type::Bool,
-        run: Run::Eager(le),
+        params: &[NoteType::Any],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(le),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "gt",
         doc: "True if the first value is greater than the second.",
         example: ("{{ gt 2 2 }}", "false"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Any],
-        result: Type::Bool,
-        run: Run::Eager(gt),
+        params: &[NoteType::Any],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(gt),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "ge",
         doc: "True if the first value is greater than or equal to the second.",
         example: ("{{ ge 2 2 }}", "true"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Any],
-        result: Type::Bool,
-        run: Run::Eager(ge),
+        params: &[NoteType::Any],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(ge),
         ..PLAIN
     },
 ];
 
-fn eq<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn eq<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     for other in 1..call.len() {
         if equal(call, other)? {
             return Ok(true.into());
@@ -87,29 +87,29 @@ fn eq<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(false.into())
 }
 
-fn ne<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn ne<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     Ok((!equal(call, 1)?).into())
 }
 
-fn lt<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn lt<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     Ok((order(call)? == Some(Ordering::Less)).into())
 }
 
-fn le<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn le<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     Ok(order(call)?.is_some_and(Ordering::is_le).into())
 }
 
-fn gt<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn gt<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     Ok((order(call)? == Some(Ordering::Greater)).into())
 }
 
-fn ge<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn ge<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     Ok(order(call)?.is_some_and(Ordering::is_ge).into())
 }
 
 /// Returns whether the first argument equals another. Null equals only null. Lists, maps and values of different types are
 /// never equal.
-fn equal(call: &Call<'_, '_>, other: usize) -> Result<bool, Failure> {
+fn equal(call: &NoteCall<'_, '_>, other: usize) -> Result<bool, EvalFailure> {
     match (call.node(0), call.node(other)) {
         (Node::Null, Node::Null) => Ok(true),
         (Node::Null, _) | (_, Node::Null) => Ok(false),
@@ -123,7 +123,7 @@ fn equal(call: &Call<'_, '_>, other: usize) -> Result<bool, Failure> {
 }
 
 /// Returns the order of the two arguments; `None` if one is NaN. Null counts as the zero value of the other's type.
-fn order(call: &Call<'_, '_>) -> Result<Option<Ordering>, Failure> {
+fn order(call: &NoteCall<'_, '_>) -> Result<Option<Ordering>, EvalFailure> {
     match (call.node(0), call.node(1)) {
         (Node::Null, Node::Null) => Ok(Some(Ordering::Equal)),
         (Node::Str(a), Node::Str(b)) => Ok(Some(a.cmp(b))),
@@ -142,7 +142,7 @@ fn order(call: &Call<'_, '_>) -> Result<Option<Ordering>, Failure> {
     }
 }
 
-fn incomparable(call: &Call<'_, '_>, other: usize) -> Failure {
+fn incomparable(call: &NoteCall<'_, '_>, other: usize) -> EvalFailure {
     let (a, b) = (call.node(0).type_name(), call.node(other).type_name());
-    Failure::wrong_type(format!("`{}` cannot compare {a} with {b}", call.note.name))
+    EvalFailure::wrong_type(format!("`{}` cannot compare {a} with {b}", call.note.name))
 }

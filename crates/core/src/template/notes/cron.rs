@@ -1,8 +1,8 @@
 //! Cron schedules.
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
 use crate::cron::{Schedule, fields};
-use crate::template::error::Failure;
+use crate::template::error::EvalFailure;
 use crate::value::{Key, Map, Node};
 
 /// The keys of a schedule given as a map, in the order of the fields.
@@ -13,151 +13,151 @@ const STEPS_A_SCHEDULE: u64 = 16;
 const STEPS_A_SEARCH: u64 = 256;
 
 /// A note from a schedule to one of its fields.
-const FIELD: Note = Note {
-    params: &[Type::Text],
-    result: Type::Text,
+const FIELD: BuiltInNote = BuiltInNote {
+    params: &[NoteType::Text],
+    result: NoteType::Text,
     ..PLAIN
 };
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "cronMinute",
         doc: "The minute of a schedule, as written; `*` for an empty schedule.",
         example: (r#"{{ cronMinute "5 4 * * *" }}"#, "5"),
-        run: Run::Eager(|call| one_field(call, 0)),
+        run: NoteBody::Eager(|call| one_field(call, 0)),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronHour",
         doc: "The hour of a schedule, as written; `*` for an empty schedule.",
         example: (r#"{{ cronHour "5 4 * * *" }}"#, "4"),
-        run: Run::Eager(|call| one_field(call, 1)),
+        run: NoteBody::Eager(|call| one_field(call, 1)),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronDom",
         doc: "The day of the month of a schedule, as written; `*` for an empty schedule.",
         example: (r#"{{ cronDom "@monthly" }}"#, "1"),
-        run: Run::Eager(|call| one_field(call, 2)),
+        run: NoteBody::Eager(|call| one_field(call, 2)),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronMonth",
         doc: "The month of a schedule, as written; `*` for an empty schedule.",
         example: (r#"{{ cronMonth "0 0 1 3-10 *" }}"#, "3-10"),
-        run: Run::Eager(|call| one_field(call, 3)),
+        run: NoteBody::Eager(|call| one_field(call, 3)),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronDow",
         doc: "The day of the week of a schedule, as written; `*` for an empty schedule.",
         example: (r#"{{ cronDow "@weekly" }}"#, "0"),
-        run: Run::Eager(|call| one_field(call, 4)),
+        run: NoteBody::Eager(|call| one_field(call, 4)),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronField",
         doc: "One field of a schedule, by its position from 0, the minute, to 4, the day of the week.",
         example: (r#"{{ cronField "@weekly" 4 }}"#, "0"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Text, Type::Int],
-        run: Run::Eager(cron_field),
+        params: &[NoteType::Text, NoteType::Int],
+        run: NoteBody::Eager(cron_field),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronExpr",
         doc: "A schedule from its five fields: minute, hour, day of the month, month, day of the week. Empty fields are `*`.",
         example: (r#"{{ cronExpr "0" 3 "" "" "1-5" }}"#, "0 3 * * 1-5"),
         min_args: 5,
         max_args: Some(5),
-        params: &[Type::Any],
-        run: Run::Eager(cron_expr),
+        params: &[NoteType::Any],
+        run: NoteBody::Eager(cron_expr),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronValid",
         doc: "True if the text is a schedule: five fields, each in its range, or a name such as `@daily`.",
         example: (
             r#"{{ cronValid "*/15 8-18 * * mon-fri" }} {{ cronValid "60 * * * *" }}"#,
             "true false",
         ),
-        result: Type::Bool,
-        run: Run::Eager(|call| {
+        result: NoteType::Bool,
+        run: NoteBody::Eager(|call| {
             call.budget.step(steps(call.text(0)))?;
             Ok(Schedule::parse(call.text(0)).is_ok().into())
         }),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronNormalize",
         doc: "The five fields of a schedule with one space between them and names replaced; `* * * * *` if there are not five.",
         example: (
             r#"{{ cronNormalize " 0  1 * * * " }}|{{ cronNormalize "@hourly" }}"#,
             "0 1 * * *|0 * * * *",
         ),
-        run: Run::Eager(normalize),
+        run: NoteBody::Eager(normalize),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronFromMap",
         doc: "A schedule from a map with `minute`, `hour`, `dayOfMonth`, `month` and `dayOfWeek`; missing fields are `*`.",
         example: (
             r#"{{ cronFromMap (cronToMap "30 3 * * *") }}"#,
             "30 3 * * *",
         ),
-        params: &[Type::Map],
-        run: Run::Eager(from_map),
+        params: &[NoteType::Map],
+        run: NoteBody::Eager(from_map),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronFromAny",
         doc: "A schedule as text: from text as in `cronNormalize`, from a map as in `cronFromMap`; `* * * * *` for other types.",
         example: (r#"{{ cronFromAny "@daily" }}"#, "0 0 * * *"),
-        params: &[Type::Any],
-        run: Run::Eager(|call| match call.node(0) {
+        params: &[NoteType::Any],
+        run: NoteBody::Eager(|call| match call.node(0) {
             Node::Map(_) => from_map(call),
             _ => normalize(call),
         }),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronToMap",
         doc: "A schedule as a map with `minute`, `hour`, `dayOfMonth`, `month` and `dayOfWeek`; a map is returned unchanged.",
         example: (r#"{{ (cronToMap "30 3 * * *").hour }}"#, "3"),
-        params: &[Type::Any],
-        result: Type::Map,
-        run: Run::Eager(to_map),
+        params: &[NoteType::Any],
+        result: NoteType::Map,
+        run: NoteBody::Eager(to_map),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "cronDescribe",
         doc: "A description of a schedule in English, if it is one of the common ones.",
         example: (
             r#"{{ cronDescribe "15 6 * * *" }}, {{ cronDescribe "*/5 * * * *" }}"#,
             "At 6:15 every day, Every 5 minutes",
         ),
-        run: Run::Eager(describe),
+        run: NoteBody::Eager(describe),
         ..FIELD
     },
-    Note {
+    BuiltInNote {
         name: "nextCron",
         doc: "The next time of a schedule, in UTC; empty if the schedule is malformed or has no next time.",
         example: (r#"{{ nextCron "0 2 * * *" }}"#, "2026-05-09T02:00:00Z"),
         clock: true,
-        run: Run::Eager(next),
+        run: NoteBody::Eager(next),
         ..FIELD
     },
 ];
 
-fn one_field<'d>(call: &mut Call<'_, 'd>, position: usize) -> Result<Value<'d>, Failure> {
+fn one_field<'d>(call: &mut NoteCall<'_, 'd>, position: usize) -> Result<Value<'d>, EvalFailure> {
     call.budget.step(STEPS_A_SCHEDULE)?;
     let field = if call.text(0).trim().is_empty() {
         "*"
     } else {
         let Some(fields) = fields(call.text(0)) else {
             let message = format!("`{}` wants a schedule of five fields", call.note.name);
-            return Err(Failure::refused(message));
+            return Err(EvalFailure::refused(message));
         };
         fields[position]
     };
@@ -167,20 +167,20 @@ fn one_field<'d>(call: &mut Call<'_, 'd>, position: usize) -> Result<Value<'d>, 
     Ok(Node::from(field).into())
 }
 
-fn cron_field<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn cron_field<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let position = match call.node(1) {
         Node::Null => Some(0),
         node => node.as_i64().and_then(|n| usize::try_from(n).ok()),
     };
     match position.filter(|position| *position < KEYS.len()) {
         Some(position) => one_field(call, position),
-        None => Err(Failure::refused(
+        None => Err(EvalFailure::refused(
             "`cronField` was given a position that is not 0 to 4",
         )),
     }
 }
 
-fn cron_expr<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn cron_expr<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let parts = [0, 1, 2, 3, 4].map(|position| part(Some(call.node(position))));
     joined(call, &parts)
 }
@@ -199,15 +199,15 @@ fn part(node: Option<&Node>) -> String {
 }
 
 fn joined<'d, S: AsRef<str>>(
-    call: &mut Call<'_, 'd>,
+    call: &mut NoteCall<'_, 'd>,
     parts: &[S; 5],
-) -> Result<Value<'d>, Failure> {
+) -> Result<Value<'d>, EvalFailure> {
     let length: usize = parts.iter().map(|part| part.as_ref().len() + 1).sum();
     call.budget.text(length)?;
     Ok(Node::from(parts.each_ref().map(AsRef::as_ref).join(" ")).into())
 }
 
-fn normalize<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn normalize<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     call.budget.step(STEPS_A_SCHEDULE)?;
     let text = call.take(0);
     joined(call, &five(text.node()))
@@ -218,7 +218,7 @@ fn five(node: &Node) -> [&str; 5] {
     node.as_str().and_then(fields).unwrap_or(["*"; 5])
 }
 
-fn from_map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn from_map<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let map = call.take(0);
     let bytes = KEYS
         .iter()
@@ -229,7 +229,7 @@ fn from_map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     joined(call, &KEYS.map(|key| part(map.node().get(key))))
 }
 
-fn to_map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn to_map<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     if let Node::Map(_) = call.node(0) {
         return Ok(call.take(0));
     }
@@ -243,7 +243,7 @@ fn to_map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(map).into())
 }
 
-fn describe<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn describe<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let length = call.text(0).len();
     call.budget.text(length + 64)?;
     let [minute, hour, day, month, weekday] = five(call.node(0));
@@ -269,7 +269,7 @@ fn steps(text: &str) -> u64 {
     STEPS_A_SCHEDULE + text.len() as u64 / 2
 }
 
-fn next<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn next<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     call.budget.step(STEPS_A_SEARCH + steps(call.text(0)))?;
     call.budget.text(32)?;
     let next = Schedule::parse(call.text(0))

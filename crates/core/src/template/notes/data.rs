@@ -1,11 +1,11 @@
 //! Access to lists, maps and objects.
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "get",
         doc: "The value at a path of keys; null if one is missing.",
         example: (
@@ -14,23 +14,23 @@ pub(super) static NOTES: &[Note] = &[
         ),
         min_args: 1,
         max_args: None,
-        params: &[Type::Any, Type::Text],
-        result: Type::Inside,
-        run: Run::Leading(get),
+        params: &[NoteType::Any, NoteType::Text],
+        result: NoteType::Inside,
+        run: NoteBody::Leading(get),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "index",
         doc: "The item of a list or the value of a map, level by level; null if one is missing.",
         example: (r#"{{ index (split "a,b" ",") 0 }}"#, "a"),
         min_args: 1,
         max_args: None,
-        params: &[Type::Any],
-        result: Type::Inside,
-        run: Run::Leading(index),
+        params: &[NoteType::Any],
+        result: NoteType::Inside,
+        run: NoteBody::Leading(index),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "slice",
         doc: "The part of a text or a list from one position to another, up to its end; positions in text are bytes.",
         example: (
@@ -38,22 +38,22 @@ pub(super) static NOTES: &[Note] = &[
             "kube [pond.example]",
         ),
         max_args: Some(4),
-        params: &[Type::Any, Type::Int],
-        run: Run::Eager(slice),
+        params: &[NoteType::Any, NoteType::Int],
+        run: NoteBody::Eager(slice),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "len",
         doc: "The number of items or of bytes; 0 for values of other types.",
         example: (r#"{{ len "abc" }}"#, "3"),
-        params: &[Type::Any],
-        result: Type::Int,
-        run: Run::Eager(len),
+        params: &[NoteType::Any],
+        result: NoteType::Int,
+        run: NoteBody::Eager(len),
         ..PLAIN
     },
 ];
 
-fn get<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn get<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let mut value = call.take(0);
     for position in 1..call.len() {
         let key = call.take(position);
@@ -65,7 +65,7 @@ fn get<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(value)
 }
 
-fn index<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn index<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let mut value = call.take(0);
     for position in 1..call.len() {
         let key = call.take(position);
@@ -87,7 +87,7 @@ enum IndexedElement<'k> {
     Item(usize),
 }
 
-fn step<'k>(value: &Value<'_>, key: &'k Node) -> Result<IndexedElement<'k>, Failure> {
+fn step<'k>(value: &Value<'_>, key: &'k Node) -> Result<IndexedElement<'k>, EvalFailure> {
     let root = matches!(value, Value::Root);
     match (value.node(), key) {
         (_, Node::Str(key)) if root => Ok(IndexedElement::Key(key)),
@@ -105,17 +105,17 @@ fn step<'k>(value: &Value<'_>, key: &'k Node) -> Result<IndexedElement<'k>, Fail
             let (node, key) = (if root { "map" } else { node.type_name() }, key.type_name());
             let message =
                 format!("`index` cannot look into a value of type {node} with one of type {key}");
-            Err(Failure::wrong_type(message))
+            Err(EvalFailure::wrong_type(message))
         }
     }
 }
 
 /// Converts an integer to a position; `None` if no list is that long.
-fn position(key: &Node, note: &str) -> Result<Option<usize>, Failure> {
+fn position(key: &Node, note: &str) -> Result<Option<usize>, EvalFailure> {
     match key {
         Node::Int(n) if *n < 0 => {
             let message = format!("`{note}` was given a negative index");
-            Err(Failure::refused(message))
+            Err(EvalFailure::refused(message))
         }
         Node::Int(n) => Ok(usize::try_from(*n).ok()),
         _ => Ok(None),
@@ -123,11 +123,11 @@ fn position(key: &Node, note: &str) -> Result<Option<usize>, Failure> {
 }
 
 /// A position past the end yields nothing (Go fails); a position inside a character is rounded down to its start.
-fn slice<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn slice<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let length = match call.node(0) {
         Node::Null => return Ok(Value::null()),
         Node::Str(_) if call.len() == 4 => {
-            return Err(Failure::refused(
+            return Err(EvalFailure::refused(
                 "`slice` takes two positions of a text, not three",
             ));
         }
@@ -145,7 +145,7 @@ fn slice<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     }
     let given = &bounds[..(call.len() - 1).max(1)];
     if !given.is_sorted() {
-        return Err(Failure::refused(
+        return Err(EvalFailure::refused(
             "`slice` was given positions that go backwards",
         ));
     }
@@ -171,7 +171,7 @@ fn slice<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     })
 }
 
-fn len<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn len<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let length = match call.node(0) {
         Node::Str(text) => text.len(),
         Node::List(items) => items.len(),

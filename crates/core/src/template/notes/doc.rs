@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{FAMILIES, Note, SAMPLE, SAMPLE_TIME, Type};
+use super::{BuiltInNote, FAMILIES, NoteType, SAMPLE, SAMPLE_TIME};
 
 /// The documentation of a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub fn notes_sample() -> (&'static str, &'static str) {
     (SAMPLE, SAMPLE_TIME)
 }
 
-fn note_doc(domain: &'static str, note: &Note) -> NoteDoc {
+fn note_doc(domain: &'static str, note: &BuiltInNote) -> NoteDoc {
     NoteDoc {
         name: note.name,
         aliases: note.aliases,
@@ -60,7 +60,7 @@ fn note_doc(domain: &'static str, note: &Note) -> NoteDoc {
     }
 }
 
-fn signature(note: &Note) -> String {
+fn signature(note: &BuiltInNote) -> String {
     let most = note
         .max_args
         .unwrap_or(note.min_args.max(note.params.len()));
@@ -79,15 +79,15 @@ fn signature(note: &Note) -> String {
     out + " -> " + word(note.result)
 }
 
-fn word(ty: Type) -> &'static str {
+fn word(ty: NoteType) -> &'static str {
     match ty {
-        Type::Any | Type::Inside | Type::OneOf(_) => "any",
-        Type::Text => "text",
-        Type::Int => "integer",
-        Type::Number => "number",
-        Type::Bool => "boolean",
-        Type::List => "list",
-        Type::Map => "map",
+        NoteType::Any | NoteType::Inside | NoteType::OneOf(_) => "any",
+        NoteType::Text => "text",
+        NoteType::Int => "integer",
+        NoteType::Number => "number",
+        NoteType::Bool => "boolean",
+        NoteType::List => "list",
+        NoteType::Map => "map",
     }
 }
 

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use sha2::{Digest, Sha256};
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::error::EvalFailure;
 use crate::template::print;
 use crate::value::Node;
 
@@ -17,78 +17,78 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// A note from text to text.
-const TEXT: Note = Note {
-    params: &[Type::Text],
-    result: Type::Text,
+const TEXT: BuiltInNote = BuiltInNote {
+    params: &[NoteType::Text],
+    result: NoteType::Text,
     ..PLAIN
 };
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "toBase64",
         doc: "The text encoded in base64.",
         example: (r#"{{ toBase64 "db:5432" }}"#, "ZGI6NTQzMg=="),
-        run: Run::Eager(to_base64),
+        run: NoteBody::Eager(to_base64),
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "fromBase64",
         doc: "The text decoded from base64.",
         example: (r#"{{ fromBase64 "ZGI6NTQzMg==" }}"#, "db:5432"),
-        run: Run::Eager(from_base64),
+        run: NoteBody::Eager(from_base64),
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "sha256sum",
         doc: "The first eight hexadecimal digits of the text's SHA-256: a checksum that changes with the text.",
         example: (r#"{{ sha256sum "hello" }}"#, "2cf24dba"),
-        run: Run::Eager(sha256sum),
+        run: NoteBody::Eager(sha256sum),
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "slugify",
         doc: "The text as part of a name: in lower case, with one hyphen in place of other characters than letters and digits, and none at the ends.",
         example: (r#"{{ slugify "Eu West / 1" }}"#, "eu-west-1"),
-        run: Run::Eager(slugify),
+        run: NoteBody::Eager(slugify),
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "truncateName",
         doc: "The text truncated to a number of bytes, without an ellipsis.",
         example: (r#"{{ truncateName "abcdef" 3 }}"#, "abc"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Text, Type::Int],
-        run: Run::Eager(truncate_name),
+        params: &[NoteType::Text, NoteType::Int],
+        run: NoteBody::Eager(truncate_name),
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "repoSlug",
         doc: "The last part of a repository URL, without `.git`, as a slug.",
         example: (
             r#"{{ repoSlug "git@host.example:o/My_App.git" }}"#,
             "my-app",
         ),
-        run: Run::Eager(repo_slug),
+        run: NoteBody::Eager(repo_slug),
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "lookup",
         doc: "The value that follows the first key equal to the first argument as text; keys and values alternate.",
         example: (r#"{{ lookup "b" "a" 1 "b" 2 }}"#, "2"),
         max_args: None,
-        run: Run::Eager(lookup),
+        run: NoteBody::Eager(lookup),
         ..PLAIN
     },
 ];
 
-fn to_base64<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn to_base64<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let length = base64::encoded_len(call.text(0).len(), true);
     call.budget.text(length.unwrap_or(usize::MAX))?;
     Ok(Node::from(STANDARD.encode(call.text(0))).into())
 }
 
-fn from_base64<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn from_base64<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let length = call.text(0).len();
     // Line breaks are removed before decoding.
     call.budget.text(length)?;
@@ -96,7 +96,7 @@ fn from_base64<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     let mut encoded = call.text(0).to_owned();
     encoded.retain(|c| !c.is_ascii_whitespace());
     // The text is not quoted because it may be secret.
-    let refused = |what| Failure::refused(format!("`fromBase64` was given {what}"));
+    let refused = |what| EvalFailure::refused(format!("`fromBase64` was given {what}"));
     let bytes = LENIENT
         .decode(encoded)
         .map_err(|_| refused("text that is no base64"))?;
@@ -104,14 +104,14 @@ fn from_base64<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(text).into())
 }
 
-fn sha256sum<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn sha256sum<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     call.budget.text(8)?;
     let digest = Sha256::digest(call.text(0));
     let first = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
     Ok(Node::from(format!("{first:08x}")).into())
 }
 
-fn slugify<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn slugify<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let length = call.text(0).len();
     call.budget.text(length)?;
     Ok(Node::from(slug(call.text(0))).into())
@@ -129,13 +129,13 @@ fn slug(text: &str) -> String {
     out
 }
 
-fn truncate_name<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn truncate_name<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let end = call.text(0).floor_char_boundary(call.count(1));
     call.budget.text(end)?;
     Ok(Node::from(&call.text(0)[..end]).into())
 }
 
-fn repo_slug<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn repo_slug<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let length = call.text(0).len();
     call.budget.text(length)?;
     let text = call.text(0).trim().trim_end_matches('/');
@@ -143,7 +143,7 @@ fn repo_slug<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(slug(last.strip_suffix(".git").unwrap_or(last))).into())
 }
 
-fn lookup<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn lookup<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let wanted = call.take(0);
     let mut wanted_text = String::new();
     print::print(&mut wanted_text, wanted.node(), call.budget)?;

@@ -3,56 +3,56 @@
 //! Source: Go's text/template, "Functions", and package fmt, "Printing".
 
 use super::verbs::{Arg, Printer};
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::budget::Budget;
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::budget::EvalBudget;
+use crate::template::error::EvalFailure;
 use crate::template::print;
 use crate::value::Node;
 
 /// A note that accepts and prints any values.
-const WRITES: Note = Note {
+const WRITES: BuiltInNote = BuiltInNote {
     min_args: 0,
     max_args: None,
-    result: Type::Text,
+    result: NoteType::Text,
     ..PLAIN
 };
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "printf",
         doc: "A format with its verbs filled in, as Go's fmt.Sprintf does.",
         example: (r#"{{ printf "%s-%03d" "web" 7 }}"#, "web-007"),
         min_args: 1,
-        params: &[Type::Text, Type::Any],
-        run: Run::Eager(printf),
+        params: &[NoteType::Text, NoteType::Any],
+        run: NoteBody::Eager(printf),
         ..WRITES
     },
-    Note {
+    BuiltInNote {
         name: "print",
         doc: "All arguments as text, with a space between two arguments that are both not text, as Go's fmt.Sprint does.",
         example: (r#"{{ print 1 2 "a" 3 }}"#, "1 2a3"),
-        run: Run::Eager(print_all),
+        run: NoteBody::Eager(print_all),
         ..WRITES
     },
-    Note {
+    BuiltInNote {
         name: "println",
         doc: "All arguments as text, with spaces between them and a line break at the end, as Go's fmt.Sprintln does.",
         example: (r#"{{ println "a" 1 | trimSpace }}"#, "a 1"),
-        run: Run::Eager(print_line),
+        run: NoteBody::Eager(print_line),
         ..WRITES
     },
-    Note {
+    BuiltInNote {
         name: "html",
         doc: "All arguments as one text, escaped for HTML.",
         example: (r#"{{ html "<koi & carp>" }}"#, "&lt;koi &amp; carp&gt;"),
-        run: Run::Eager(html),
+        run: NoteBody::Eager(html),
         ..WRITES
     },
-    Note {
+    BuiltInNote {
         name: "urlquery",
         doc: "All arguments as one text, escaped for the query of a URL.",
         example: (r#"{{ urlquery "a b/c" }}"#, "a+b%2Fc"),
-        run: Run::Eager(url_query),
+        run: NoteBody::Eager(url_query),
         ..WRITES
     },
 ];
@@ -65,8 +65,8 @@ pub(in crate::template) fn go_text(
     format: Option<&str>,
     args: &[GoArg<'_>],
     line: bool,
-    budget: &mut Budget,
-) -> Result<String, Failure> {
+    budget: &mut EvalBudget,
+) -> Result<String, EvalFailure> {
     let args = args.iter().map(|(node, constant)| Arg {
         node,
         constant: *constant,
@@ -88,7 +88,7 @@ fn args<'a>(values: &'a [Value<'_>], skipped: usize) -> Vec<Arg<'a>> {
     values.iter().skip(skipped).map(arg).collect()
 }
 
-fn printf<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn printf<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let format = call.take(0);
     let args = args(call.args, 1);
     let format = format.node().as_str().unwrap_or_default();
@@ -96,20 +96,20 @@ fn printf<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(text).into())
 }
 
-fn print_all<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn print_all<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let args = args(call.args, 0);
     let text = Printer::new(&args, call.budget).print(false)?;
     Ok(Node::from(text).into())
 }
 
-fn print_line<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn print_line<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let args = args(call.args, 0);
     let text = Printer::new(&args, call.budget).print(true)?;
     Ok(Node::from(text).into())
 }
 
 /// Joins the arguments into the text to escape. A single missing value is empty.
-fn plain(call: &mut Call<'_, '_>) -> Result<String, Failure> {
+fn plain(call: &mut NoteCall<'_, '_>) -> Result<String, EvalFailure> {
     if let [only] = &*call.args {
         let mut out = String::new();
         print::print(&mut out, only.node(), call.budget)?;
@@ -122,9 +122,9 @@ fn plain(call: &mut Call<'_, '_>) -> Result<String, Failure> {
 /// Replaces each character for which `escape` has another form.
 fn escaped<'d>(
     text: &str,
-    budget: &mut Budget,
+    budget: &mut EvalBudget,
     escape: impl Fn(char, &mut String) -> bool,
-) -> Result<Value<'d>, Failure> {
+) -> Result<Value<'d>, EvalFailure> {
     budget.step(text.len() as u64 / 4)?;
     let mut out = String::new();
     let mut escape_of = String::new();
@@ -139,7 +139,7 @@ fn escaped<'d>(
 }
 
 /// Source: Go's text/template, `HTMLEscape`.
-fn html<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn html<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let text = plain(call)?;
     escaped(&text, call.budget, |c, out| {
         out.push_str(match c {
@@ -156,7 +156,7 @@ fn html<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 /// Source: Go's net/url, `QueryEscape`.
-fn url_query<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn url_query<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let text = plain(call)?;
     escaped(&text, call.budget, |c, out| {

@@ -1,89 +1,89 @@
 //! Lists and maps. Any other value counts as empty.
 
 use super::number::Number;
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::error::EvalFailure;
 use crate::template::scope::copied;
 use crate::value::{Key, Map, Node};
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "listHas",
         doc: "True if the list contains the value; numbers compare by value.",
         example: (r#"{{ listHas .spec.domains "koi.example" }}"#, "true"),
         min_args: 2,
         max_args: Some(2),
-        result: Type::Bool,
-        run: Run::Eager(list_has),
+        result: NoteType::Bool,
+        run: NoteBody::Eager(list_has),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "listGet",
         doc: "The item at a position, from 0; null if there is none.",
         example: ("{{ listGet .spec.domains 1 }}", "pond.example"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Any, Type::Int],
-        result: Type::Inside,
-        run: Run::Leading(list_get),
+        params: &[NoteType::Any, NoteType::Int],
+        result: NoteType::Inside,
+        run: NoteBody::Leading(list_get),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "listLen",
         doc: "The number of items of a list; 0 for values of other types.",
         example: ("{{ listLen .spec.domains }}", "2"),
-        result: Type::Int,
-        run: Run::Eager(list_len),
+        result: NoteType::Int,
+        run: NoteBody::Eager(list_len),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "mapGet",
         doc: "The value of a key in a map; null if there is none.",
         example: (r#"{{ mapGet .spec.tiers "gold" }}"#, "5"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Any, Type::Text],
-        result: Type::Inside,
-        run: Run::Leading(map_get),
+        params: &[NoteType::Any, NoteType::Text],
+        result: NoteType::Inside,
+        run: NoteBody::Leading(map_get),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "mapKeys",
         doc: "The keys of a map, sorted.",
         example: ("{{ mapKeys .spec.tiers }}", "[gold silver]"),
-        result: Type::List,
-        run: Run::Eager(map_keys),
+        result: NoteType::List,
+        run: NoteBody::Eager(map_keys),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "mapValues",
         doc: "The values of a map, in the order of their keys.",
         example: ("{{ mapValues .spec.tiers }}", "[5 2]"),
-        result: Type::List,
-        run: Run::Eager(map_values),
+        result: NoteType::List,
+        run: NoteBody::Eager(map_values),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "mapPick",
         doc: "The map with these keys only; keys may also be given as lists.",
         example: (r#"{{ mapPick .spec.tiers "gold" }}"#, "map[gold:5]"),
         max_args: None,
-        result: Type::Map,
-        run: Run::Eager(map_pick),
+        result: NoteType::Map,
+        run: NoteBody::Eager(map_pick),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "mapOmit",
         doc: "The map without these keys; keys may also be given as lists.",
         example: (r#"{{ mapOmit .spec.tiers "gold" }}"#, "map[silver:2]"),
         max_args: None,
-        result: Type::Map,
-        run: Run::Eager(map_omit),
+        result: NoteType::Map,
+        run: NoteBody::Eager(map_omit),
         ..PLAIN
     },
 ];
 
-fn list_has<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn list_has<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (list, value) = (call.take(0), call.take(1));
     let items = list.node().as_list().unwrap_or_default();
     let value = value.node();
@@ -100,7 +100,7 @@ fn equal(a: &Node, b: &Node) -> bool {
     }
 }
 
-fn list_get<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn list_get<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let at = match call.node(1) {
         Node::Int(n) if *n < 0 => return Ok(Value::null()),
         Node::Null => return Ok(Value::null()),
@@ -110,12 +110,12 @@ fn list_get<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     list.part(|node| node.as_list()?.get(at), call.budget)
 }
 
-fn list_len<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn list_len<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let length = call.node(0).as_list().map_or(0, <[Node]>::len);
     Ok(i64::try_from(length).unwrap_or(i64::MAX).into())
 }
 
-fn map_get<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn map_get<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (map, key) = (call.take(0), call.take(1));
     let Some(key) = key.node().as_str() else {
         return Ok(Value::null());
@@ -126,7 +126,7 @@ fn map_get<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     call.look(map, key)
 }
 
-fn map_keys<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn map_keys<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let map = call.take(0);
     let mut keys = Vec::new();
     for (key, _) in map.node().as_map().into_iter().flat_map(Map::iter) {
@@ -137,7 +137,7 @@ fn map_keys<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(keys).into())
 }
 
-fn map_values<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn map_values<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let map = call.take(0);
     let mut values = Vec::new();
     for (_, value) in map.node().as_map().into_iter().flat_map(Map::iter) {
@@ -147,16 +147,16 @@ fn map_values<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(values).into())
 }
 
-fn map_pick<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn map_pick<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     chosen(call, true)
 }
 
-fn map_omit<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn map_omit<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     chosen(call, false)
 }
 
 /// Returns the entries of the map whose keys are among the other arguments, or, without `wanted`, are not.
-fn chosen<'d>(call: &mut Call<'_, 'd>, wanted: bool) -> Result<Value<'d>, Failure> {
+fn chosen<'d>(call: &mut NoteCall<'_, 'd>, wanted: bool) -> Result<Value<'d>, EvalFailure> {
     let map = call.take(0);
     let keys: Vec<Value<'d>> = (1..call.len()).map(|at| call.take(at)).collect();
     let count: usize = keys

@@ -3,110 +3,110 @@
 use std::cmp::Ordering;
 
 use super::number::Number;
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::error::EvalFailure;
 
 /// A note with two numbers as arguments.
-const TWO: Note = Note {
+const TWO: BuiltInNote = BuiltInNote {
     min_args: 2,
     max_args: Some(2),
-    params: &[Type::Number],
-    result: Type::Number,
+    params: &[NoteType::Number],
+    result: NoteType::Number,
     ..PLAIN
 };
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "add",
         doc: "The sum of two numbers.",
         example: (r#"{{ add "2" 3 }} {{ add 0.5 1 }}"#, "5 1.5"),
-        run: Run::Eager(add),
+        run: NoteBody::Eager(add),
         ..TWO
     },
-    Note {
+    BuiltInNote {
         name: "sub",
         doc: "The first number minus the second.",
         example: ("{{ sub .spec.replicas 5 }}", "-2"),
-        run: Run::Eager(sub),
+        run: NoteBody::Eager(sub),
         ..TWO
     },
-    Note {
+    BuiltInNote {
         name: "mul",
         doc: "The product of two numbers.",
         example: ("{{ mul .spec.replicas 4 }}", "12"),
-        run: Run::Eager(mul),
+        run: NoteBody::Eager(mul),
         ..TWO
     },
-    Note {
+    BuiltInNote {
         name: "div",
         doc: "The first number divided by the second, which must not be 0; decimals are kept.",
         example: ("{{ div 7 2 }} {{ div 8 2 }}", "3.5 4"),
-        run: Run::Eager(div),
+        run: NoteBody::Eager(div),
         ..TWO
     },
-    Note {
+    BuiltInNote {
         name: "mod",
         doc: "The remainder of the first number divided by the second, which must not be 0; both are truncated.",
         example: ("{{ mod 17 5 }}", "2"),
-        result: Type::Int,
-        run: Run::Eager(modulo),
+        result: NoteType::Int,
+        run: NoteBody::Eager(modulo),
         ..TWO
     },
-    Note {
+    BuiltInNote {
         name: "min",
         doc: "The smaller of two numbers.",
         example: ("{{ min 1 .spec.replicas }}", "1"),
-        run: Run::Eager(min),
+        run: NoteBody::Eager(min),
         ..TWO
     },
-    Note {
+    BuiltInNote {
         name: "max",
         doc: "The greater of two numbers.",
         example: ("{{ max 1 .spec.replicas }}", "3"),
-        run: Run::Eager(max),
+        run: NoteBody::Eager(max),
         ..TWO
     },
-    Note {
+    BuiltInNote {
         name: "clamp",
         doc: "The first number, limited to at least the second and at most the third.",
         example: ("{{ clamp 30 1 20 }} {{ clamp 0 1 20 }}", "20 1"),
         min_args: 3,
         max_args: Some(3),
-        run: Run::Eager(clamp),
+        run: NoteBody::Eager(clamp),
         ..TWO
     },
-    Note {
+    BuiltInNote {
         name: "abs",
         doc: "The absolute value of a number.",
         example: ("{{ abs -4 }}", "4"),
         min_args: 1,
         max_args: Some(1),
-        run: Run::Eager(abs),
+        run: NoteBody::Eager(abs),
         ..TWO
     },
 ];
 
 /// Returns an argument as a number.
-fn number(call: &Call<'_, '_>, position: usize) -> Result<Number, Failure> {
+fn number(call: &NoteCall<'_, '_>, position: usize) -> Result<Number, EvalFailure> {
     Number::read(call.node(position)).ok_or_else(|| call.wrong(position, "a number"))
 }
 
 /// Returns the value of a result, or fails if it cannot be represented.
-fn representable<'d>(call: &Call<'_, 'd>, result: Number) -> Result<Value<'d>, Failure> {
+fn representable<'d>(call: &NoteCall<'_, 'd>, result: Number) -> Result<Value<'d>, EvalFailure> {
     if !result.float().is_finite() {
         let name = call.note.name;
         let message = format!("`{name}` gives a number that is too large");
-        return Err(Failure::refused(message));
+        return Err(EvalFailure::refused(message));
     }
     Ok(result.into_node().into())
 }
 
 /// Computes integers exactly up to 128 bits, everything else as floats.
 fn compute<'d>(
-    call: &mut Call<'_, 'd>,
+    call: &mut NoteCall<'_, 'd>,
     exact: fn(i128, i128) -> Option<i128>,
     rounded: fn(f64, f64) -> f64,
-) -> Result<Value<'d>, Failure> {
+) -> Result<Value<'d>, EvalFailure> {
     let (a, b) = (number(call, 0)?, number(call, 1)?);
     let result = match (a, b) {
         (Number::Int(a), Number::Int(b)) => exact(a, b).map(Number::Int),
@@ -118,19 +118,19 @@ fn compute<'d>(
     )
 }
 
-fn add<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn add<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     compute(call, i128::checked_add, |a, b| a + b)
 }
 
-fn sub<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn sub<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     compute(call, i128::checked_sub, |a, b| a - b)
 }
 
-fn mul<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn mul<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     compute(call, i128::checked_mul, |a, b| a * b)
 }
 
-fn div<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn div<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     if number(call, 1)?.float() == 0.0 {
         return Err(by_zero(call));
     }
@@ -138,36 +138,36 @@ fn div<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     compute(call, whole, |a, b| a / b)
 }
 
-fn modulo<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn modulo<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let whole = |position| {
         let cut = number(call, position)?.truncated();
-        cut.ok_or_else(|| Failure::refused("`mod` was given a number of more than 64 bits"))
+        cut.ok_or_else(|| EvalFailure::refused("`mod` was given a number of more than 64 bits"))
     };
     let (a, b) = (whole(0)?, whole(1)?);
     let rest = a.checked_rem(b).ok_or_else(|| by_zero(call))?;
     representable(call, Number::Int(rest))
 }
 
-fn by_zero(call: &Call<'_, '_>) -> Failure {
-    Failure::refused(format!("`{}` cannot divide by zero", call.note.name))
+fn by_zero(call: &NoteCall<'_, '_>) -> EvalFailure {
+    EvalFailure::refused(format!("`{}` cannot divide by zero", call.note.name))
 }
 
-fn min<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn min<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (a, b) = (number(call, 0)?, number(call, 1)?);
     representable(call, lesser(a, b))
 }
 
-fn max<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn max<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (a, b) = (number(call, 0)?, number(call, 1)?);
     representable(call, greater(a, b))
 }
 
-fn clamp<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn clamp<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (value, low, high) = (number(call, 0)?, number(call, 1)?, number(call, 2)?);
     representable(call, lesser(greater(value, low), high))
 }
 
-fn abs<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn abs<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let result = match number(call, 0)? {
         Number::Int(n) => Number::Int(n.abs()),
         Number::Float(n) => Number::Float(n.abs()),

@@ -48,13 +48,13 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::Data;
-use super::budget::Budget;
-use super::error::Failure;
+use super::budget::EvalBudget;
+use super::error::EvalFailure;
 use super::scope::Value;
 use crate::value::Node;
 
 /// The families by domain, each in its own order. Names and aliases are unique across all families.
-static FAMILIES: &[(&str, &[Note])] = &[
+static FAMILIES: &[(&str, &[BuiltInNote])] = &[
     ("autoscaling", objects::scaling::NOTES),
     ("collection", data::NOTES),
     ("collection", list::NOTES),
@@ -94,7 +94,7 @@ pub(super) const SAMPLE: &str = include_str!("sample.yaml");
 pub(super) const SAMPLE_TIME: &str = "2026-05-08T12:00:00Z";
 
 /// A function of the template language.
-pub(super) struct Note {
+pub(super) struct BuiltInNote {
     /// The name.
     pub(super) name: &'static str,
     /// Aliases.
@@ -108,11 +108,11 @@ pub(super) struct Note {
     /// The maximum number; `None` means no limit.
     pub(super) max_args: Option<usize>,
     /// The types of the arguments; the last one also applies to all further arguments.
-    pub(super) params: &'static [Type],
+    pub(super) params: &'static [NoteType],
     /// The type of the result.
-    pub(super) result: Type,
+    pub(super) result: NoteType,
     /// The paths below the first argument that the note reads; empty if it reads the whole argument. A number is a position
-    /// in a list; a `*` at the end stands for the second argument as a key. [`Call::object`] returns no more than these
+    /// in a list; a `*` at the end stands for the second argument as a key. [`NoteCall::object`] returns no more than these
     /// paths.
     pub(super) reads: &'static [&'static str],
     /// True if it draws random bytes, so that no two results are equal.
@@ -120,32 +120,32 @@ pub(super) struct Note {
     /// True if it reads the present time.
     pub(super) clock: bool,
     /// The implementation.
-    pub(super) run: Run,
+    pub(super) run: NoteBody,
 }
 
 /// A note with one argument: the base of the entries in the tables.
-const PLAIN: Note = Note {
+const PLAIN: BuiltInNote = BuiltInNote {
     name: "",
     aliases: &[],
     doc: "",
     example: ("", ""),
     min_args: 1,
     max_args: Some(1),
-    params: &[Type::Any],
-    result: Type::Any,
+    params: &[NoteType::Any],
+    result: NoteType::Any,
     reads: &[],
     random: false,
     clock: false,
-    run: Run::Eager(|_| Ok(Value::null())),
+    run: NoteBody::Eager(|_| Ok(Value::null())),
 };
 
 /// The implementation of a note.
-pub(super) enum Run {
+pub(super) enum NoteBody {
     /// A function of evaluated arguments of checked types.
-    Eager(for<'c, 'd> fn(&mut Call<'c, 'd>) -> Result<Value<'d>, Failure>),
-    /// As [`Run::Eager`]; the result is the value in the first argument at the keys that the other arguments name. With `.`
+    Eager(for<'c, 'd> fn(&mut NoteCall<'c, 'd>) -> Result<Value<'d>, EvalFailure>),
+    /// As [`NoteBody::Eager`]; the result is the value in the first argument at the keys that the other arguments name. With `.`
     /// as the argument no map has to be built, and only the values at the keys are read.
-    Leading(for<'c, 'd> fn(&mut Call<'c, 'd>) -> Result<Value<'d>, Failure>),
+    Leading(for<'c, 'd> fn(&mut NoteCall<'c, 'd>) -> Result<Value<'d>, EvalFailure>),
     /// Evaluates one argument after the other, up to the first empty (`and`) or non-empty one (`or`), which is the result.
     Until {
         /// True if an empty argument ends the evaluation.
@@ -155,7 +155,7 @@ pub(super) enum Run {
 
 /// The type of an argument or a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Type {
+pub(super) enum NoteType {
     /// Anything.
     Any,
     /// Text.
@@ -176,57 +176,60 @@ pub(super) enum Type {
     OneOf(&'static [usize]),
 }
 
-impl Type {
+impl NoteType {
     /// True if a value is of the type; null always is.
     pub(super) fn accepts(self, node: &Node) -> bool {
         matches!(
             (self, node),
-            (Type::Any | Type::Inside | Type::OneOf(_), _)
+            (NoteType::Any | NoteType::Inside | NoteType::OneOf(_), _)
                 | (_, Node::Null)
-                | (Type::Text, Node::Str(_))
-                | (Type::Int, Node::Int(_) | Node::UInt(_))
-                | (Type::Number, Node::Int(_) | Node::UInt(_) | Node::Float(_))
-                | (Type::Bool | Type::Number, Node::Bool(_))
-                | (Type::List, Node::List(_))
-                | (Type::Map, Node::Map(_))
-        ) || matches!((self, node), (Type::Number, Node::Str(text)) if text.trim().parse().is_ok_and(f64::is_finite))
+                | (NoteType::Text, Node::Str(_))
+                | (NoteType::Int, Node::Int(_) | Node::UInt(_))
+                | (
+                    NoteType::Number,
+                    Node::Int(_) | Node::UInt(_) | Node::Float(_)
+                )
+                | (NoteType::Bool | NoteType::Number, Node::Bool(_))
+                | (NoteType::List, Node::List(_))
+                | (NoteType::Map, Node::Map(_))
+        ) || matches!((self, node), (NoteType::Number, Node::Str(text)) if text.trim().parse().is_ok_and(f64::is_finite))
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Type::Any | Type::Inside | Type::OneOf(_) => "any value",
-            Type::Text => "text",
-            Type::Int => "an integer",
-            Type::Number => "a number",
-            Type::Bool => "a boolean",
-            Type::List => "a list",
-            Type::Map => "a map",
+            NoteType::Any | NoteType::Inside | NoteType::OneOf(_) => "any value",
+            NoteType::Text => "text",
+            NoteType::Int => "an integer",
+            NoteType::Number => "a number",
+            NoteType::Bool => "a boolean",
+            NoteType::List => "a list",
+            NoteType::Map => "a map",
         }
     }
 }
 
-impl Note {
+impl BuiltInNote {
     /// Returns the name and the aliases.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
     /// Returns the type of the argument at a position, from 0.
-    pub(super) fn param(&self, position: usize) -> Type {
-        let last = self.params.last().copied().unwrap_or(Type::Any);
+    pub(super) fn param(&self, position: usize) -> NoteType {
+        let last = self.params.last().copied().unwrap_or(NoteType::Any);
         self.params.get(position).copied().unwrap_or(last)
     }
 
     /// True if the result is a value inside the first argument.
     pub(super) fn leads_on(&self) -> bool {
-        matches!(self.run, Run::Leading(_))
+        matches!(self.run, NoteBody::Leading(_))
     }
 
     /// True if the result depends on the argument at a position otherwise than by being that argument: `default` only chooses one
     /// of its arguments, and `eqTernary` compares the first two.
     pub(super) fn tests_argument(&self, position: usize) -> bool {
         match self.result {
-            Type::OneOf(chosen) => !chosen.is_empty() && !chosen.contains(&position),
+            NoteType::OneOf(chosen) => !chosen.is_empty() && !chosen.contains(&position),
             _ => true,
         }
     }
@@ -255,22 +258,22 @@ impl Note {
     }
 }
 
-impl std::fmt::Debug for Note {
+impl std::fmt::Debug for BuiltInNote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
 }
 
 /// One call of a note: the budget and the evaluated arguments, which have the declared types.
-pub(super) struct Call<'c, 'd> {
-    pub(super) note: &'static Note,
+pub(super) struct NoteCall<'c, 'd> {
+    pub(super) note: &'static BuiltInNote,
     /// The arguments; their number is valid for the note.
     pub(super) args: &'c mut [Value<'d>],
     pub(super) data: &'c Data<'d>,
-    pub(super) budget: &'c mut Budget,
+    pub(super) budget: &'c mut EvalBudget,
 }
 
-impl<'d> Call<'_, 'd> {
+impl<'d> NoteCall<'_, 'd> {
     /// The number of arguments.
     pub(super) fn len(&self) -> usize {
         self.args.len()
@@ -306,28 +309,28 @@ impl<'d> Call<'_, 'd> {
     }
 
     /// Returns the value under a key of an argument; null if there is none.
-    pub(super) fn look(&mut self, from: Value<'d>, key: &str) -> Result<Value<'d>, Failure> {
+    pub(super) fn look(&mut self, from: Value<'d>, key: &str) -> Result<Value<'d>, EvalFailure> {
         from.field(key, self.data, self.budget)
     }
 
     /// The failure for an argument whose type only the note itself can check.
-    pub(super) fn wrong(&self, position: usize, wanted: &str) -> Failure {
+    pub(super) fn wrong(&self, position: usize, wanted: &str) -> EvalFailure {
         let (name, number) = (self.note.name, position + 1);
         let given = self.node(position).type_name();
-        Failure::wrong_type(format!(
+        EvalFailure::wrong_type(format!(
             "`{name}` wants {wanted} as argument {number}, not {given}"
         ))
     }
 }
 
 /// All notes by name and alias.
-static BY_NAME: LazyLock<HashMap<&str, &Note>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<HashMap<&str, &BuiltInNote>> = LazyLock::new(|| {
     let named = all().flat_map(|note| note.names().map(move |name| (name, note)));
     named.collect()
 });
 
 /// Finds a note by name or alias.
-pub(super) fn find(name: &str) -> Option<&'static Note> {
+pub(super) fn find(name: &str) -> Option<&'static BuiltInNote> {
     BY_NAME.get(name).copied()
 }
 
@@ -340,19 +343,19 @@ pub(crate) fn is_added_key(name: &str) -> bool {
 /// True if notes read this path of objects and all of them fall back to another path.
 pub(crate) fn does_without(path: &str) -> bool {
     let mut readers = all().filter(|note| note.reads.contains(&path)).peekable();
-    let has_other = |note: &Note| note.reads.iter().any(|read| !read.starts_with('_'));
+    let has_other = |note: &BuiltInNote| note.reads.iter().any(|read| !read.starts_with('_'));
     readers.peek().is_some() && readers.all(has_other)
 }
 
 /// All notes.
-pub(super) fn all() -> impl Iterator<Item = &'static Note> {
+pub(super) fn all() -> impl Iterator<Item = &'static BuiltInNote> {
     FAMILIES.iter().flat_map(|(_, notes)| notes.iter())
 }
 
 /// Returns the name of a note, or one of the others, that a misspelled name most likely means.
 pub(super) fn nearest<'n>(name: &str, others: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let notes = all()
-        .flat_map(Note::names)
+        .flat_map(BuiltInNote::names)
         .map(|known| -> &'n str { known });
     crate::diagnostics::nearest(name, notes.chain(others))
 }

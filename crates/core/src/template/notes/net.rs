@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::error::EvalFailure;
 use crate::value::{Network, Node};
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "cidrContains",
         doc: "True if a network in CIDR notation contains an address; false if either is malformed.",
         example: (
@@ -16,71 +16,71 @@ pub(super) static NOTES: &[Note] = &[
         ),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Text],
-        result: Type::Bool,
-        run: Run::Eager(cidr_contains),
+        params: &[NoteType::Text],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(cidr_contains),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "ipValid",
         doc: "True if the text is an IPv4 or IPv6 address.",
         example: (
             r#"{{ ipValid "::1" }} {{ ipValid "10.0.0.256" }}"#,
             "true false",
         ),
-        params: &[Type::Text],
-        result: Type::Bool,
-        run: Run::Eager(ip_valid),
+        params: &[NoteType::Text],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(ip_valid),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "ipIsPrivate",
         doc: "True if the address is in a private range: 10/8, 172.16/12, 192.168/16 or fc00::/7.",
         example: (
             r#"{{ ipIsPrivate "172.31.0.1" }} {{ ipIsPrivate "172.32.0.1" }}"#,
             "true false",
         ),
-        params: &[Type::Text],
-        result: Type::Bool,
-        run: Run::Eager(ip_is_private),
+        params: &[NoteType::Text],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(ip_is_private),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "domainHost",
         doc: "The host of a URL: without surrounding white space, `http://` or `https://`, and trailing slashes.",
         example: (
             r#"{{ domainHost " https://pond.example/ " }}"#,
             "pond.example",
         ),
-        result: Type::Text,
-        run: Run::Eager(domain_host),
+        result: NoteType::Text,
+        run: NoteBody::Eager(domain_host),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "domainBare",
         doc: "Like `domainHost`, and without a leading `www.`.",
         example: (
             r#"{{ domainBare "https://www.pond.example" }}"#,
             "pond.example",
         ),
-        result: Type::Text,
-        run: Run::Eager(domain_bare),
+        result: NoteType::Text,
+        run: NoteBody::Eager(domain_bare),
         ..PLAIN
     },
 ];
 
-fn cidr_contains<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn cidr_contains<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let network = Network::parse(call.text(0));
     let address = call.text(1).parse::<IpAddr>().ok();
     let inside = network.zip(address).is_some_and(|(n, a)| n.contains(a));
     Ok(inside.into())
 }
 
-fn ip_valid<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn ip_valid<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     Ok(call.text(0).parse::<IpAddr>().is_ok().into())
 }
 
-fn ip_is_private<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn ip_is_private<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let private = match call.text(0).parse::<IpAddr>().map(|ip| ip.to_canonical()) {
         Ok(IpAddr::V4(ip)) => ip.is_private(),
         Ok(IpAddr::V6(ip)) => ip.is_unique_local(),
@@ -89,13 +89,13 @@ fn ip_is_private<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(private.into())
 }
 
-fn domain_host<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn domain_host<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let length = host(call.text(0)).len();
     call.budget.text(length)?;
     Ok(Node::from(host(call.text(0))).into())
 }
 
-fn domain_bare<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn domain_bare<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     fn bare(text: &str) -> &str {
         let host = host(text);
         host.strip_prefix("www.").unwrap_or(host)

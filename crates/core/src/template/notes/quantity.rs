@@ -1,34 +1,34 @@
 //! Resource quantities: `250m` of a CPU, `2Gi` of memory.
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::error::EvalFailure;
 use crate::value::{Node, Quantity, QuantityError};
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "parseQuantity",
         doc: "The number that a quantity represents.",
         example: (
             r#"{{ parseQuantity "250m" }} {{ parseQuantity "2Gi" }}"#,
             "0.25 2147483648",
         ),
-        result: Type::Number,
-        run: Run::Eager(parse),
+        result: NoteType::Number,
+        run: NoteBody::Eager(parse),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "formatQuantity",
         doc: "A number as a quantity in Kubernetes' canonical form, with a binary suffix if that is shorter.",
         example: (
             "{{ formatQuantity 0.25 }} {{ formatQuantity 2147483648 }}",
             "250m 2Gi",
         ),
-        params: &[Type::Number],
-        result: Type::Text,
-        run: Run::Eager(format),
+        params: &[NoteType::Number],
+        result: NoteType::Text,
+        run: NoteBody::Eager(format),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "sumQuantity",
         doc: "The sum of two quantities in Kubernetes' canonical form, with suffixes like those of the first.",
         example: (
@@ -37,18 +37,18 @@ pub(super) static NOTES: &[Note] = &[
         ),
         min_args: 2,
         max_args: Some(2),
-        result: Type::Text,
-        run: Run::Eager(|call| combine(call, Quantity::plus)),
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| combine(call, Quantity::plus)),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "subtractQuantity",
         doc: "The first quantity minus the second, in Kubernetes' canonical form, with suffixes like those of the first.",
         example: (r#"{{ subtractQuantity "2" "500m" }}"#, "1500m"),
         min_args: 2,
         max_args: Some(2),
-        result: Type::Text,
-        run: Run::Eager(|call| combine(call, Quantity::minus)),
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| combine(call, Quantity::minus)),
         ..PLAIN
     },
 ];
@@ -59,7 +59,7 @@ const TEXT: usize = 64;
 /// Parsing and formatting a quantity cost as much as several expressions.
 const STEPS_A_QUANTITY: u64 = 16;
 
-fn parse<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn parse<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let quantity = read(call, 0)?;
     let number = quantity
         .as_i64()
@@ -67,7 +67,7 @@ fn parse<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(number.into())
 }
 
-fn format<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn format<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     call.budget.step(STEPS_A_QUANTITY)?;
     call.budget.text(TEXT)?;
     let quantity = match call.node(0) {
@@ -80,9 +80,9 @@ fn format<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 fn combine<'d>(
-    call: &mut Call<'_, 'd>,
+    call: &mut NoteCall<'_, 'd>,
     combine: fn(Quantity, Quantity) -> Result<Quantity, QuantityError>,
-) -> Result<Value<'d>, Failure> {
+) -> Result<Value<'d>, EvalFailure> {
     call.budget.step(STEPS_A_QUANTITY)?;
     call.budget.text(TEXT)?;
     let (a, b) = (read(call, 0)?, read(call, 1)?);
@@ -91,7 +91,7 @@ fn combine<'d>(
 }
 
 /// Reads an argument as a quantity: text, or a number of units.
-fn read(call: &mut Call<'_, '_>, position: usize) -> Result<Quantity, Failure> {
+fn read(call: &mut NoteCall<'_, '_>, position: usize) -> Result<Quantity, EvalFailure> {
     call.budget.step(STEPS_A_QUANTITY)?;
     let quantity = match call.node(position) {
         Node::Null => "0".parse(),
@@ -106,8 +106,8 @@ fn read(call: &mut Call<'_, '_>, position: usize) -> Result<Quantity, Failure> {
 }
 
 /// The text is not quoted because it may be secret.
-fn refused(call: &Call<'_, '_>, error: QuantityError) -> Failure {
-    Failure::refused(format!("`{}`: {error}", call.note.name))
+fn refused(call: &NoteCall<'_, '_>, error: QuantityError) -> EvalFailure {
+    EvalFailure::refused(format!("`{}`: {error}", call.note.name))
 }
 
 #[cfg(test)]

@@ -3,54 +3,54 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE;
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::error::EvalFailure;
 use crate::value::{Node, hex_digits};
 
 /// A note that draws as many elements as its argument says.
-const DRAWS: Note = Note {
-    params: &[Type::Int],
-    result: Type::Text,
+const DRAWS: BuiltInNote = BuiltInNote {
+    params: &[NoteType::Int],
+    result: NoteType::Text,
     random: true,
     ..PLAIN
 };
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "randomAlphanumeric",
         doc: "The given number of random letters and digits.",
         example: ("{{ randomAlphanumeric 16 }}", "s0Ud47HQcFqDm3Sn"),
-        run: Run::Eager(alphanumeric),
+        run: NoteBody::Eager(alphanumeric),
         ..DRAWS
     },
-    Note {
+    BuiltInNote {
         name: "randomHex",
         doc: "The given number of random bytes in hexadecimal, two digits for each.",
         example: ("{{ randomHex 8 }}", "08e00266fff0aacc"),
-        run: Run::Eager(hex),
+        run: NoteBody::Eager(hex),
         ..DRAWS
     },
-    Note {
+    BuiltInNote {
         name: "randomBase64",
         doc: "The given number of random bytes in base64, in the URL-safe alphabet.",
         example: ("{{ randomBase64 12 }}", "l1Z0ygdkIXgumT6F"),
-        run: Run::Eager(base64),
+        run: NoteBody::Eager(base64),
         ..DRAWS
     },
-    Note {
+    BuiltInNote {
         name: "uuidv4",
         doc: "A random UUID, version 4.",
         example: ("{{ uuidv4 }}", "20b73cd8-1b2b-4071-bee5-1e3a54958757"),
         min_args: 0,
         max_args: Some(0),
         params: &[],
-        run: Run::Eager(uuid),
+        run: NoteBody::Eager(uuid),
         ..DRAWS
     },
 ];
 
 /// Draws bytes at one step per two bytes, because each block of them needs a hash.
-fn draw(call: &mut Call<'_, '_>, count: usize) -> Result<Vec<u8>, Failure> {
+fn draw(call: &mut NoteCall<'_, '_>, count: usize) -> Result<Vec<u8>, EvalFailure> {
     call.budget.step(1 + count as u64 / 2)?;
     call.budget.text(count)?;
     let Some(entropy) = call.data.entropy() else {
@@ -58,23 +58,23 @@ fn draw(call: &mut Call<'_, '_>, count: usize) -> Result<Vec<u8>, Failure> {
         let message = format!(
             "`{name}` returns a new value in each call, so it is permitted only where the value is generated once and kept"
         );
-        return Err(Failure::refused(message));
+        return Err(EvalFailure::refused(message));
     };
     Ok(entropy.draw(count))
 }
 
 /// Returns the requested number.
-fn wanted(call: &Call<'_, '_>) -> Result<usize, Failure> {
+fn wanted(call: &NoteCall<'_, '_>) -> Result<usize, EvalFailure> {
     match call.node(0) {
         Node::Int(n) if *n < 0 => {
             let message = format!("`{}` was given a negative number", call.note.name);
-            Err(Failure::refused(message))
+            Err(EvalFailure::refused(message))
         }
         _ => Ok(call.count(0)),
     }
 }
 
-fn alphanumeric<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn alphanumeric<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     // Four times the number of characters. Bytes beyond are drawn again, so that all characters are equally likely.
     const BEYOND: u8 = 248;
@@ -89,7 +89,7 @@ fn alphanumeric<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(out).into())
 }
 
-fn hex<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn hex<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let count = wanted(call)?;
     call.budget.text(count.saturating_mul(2))?;
     let drawn = draw(call, count)?;
@@ -100,7 +100,7 @@ fn digits(bytes: &[u8]) -> String {
     hex_digits(bytes).map(char::from).collect()
 }
 
-fn base64<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn base64<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let count = wanted(call)?;
     let length = base64::encoded_len(count, true);
     call.budget.text(length.unwrap_or(usize::MAX))?;
@@ -109,7 +109,7 @@ fn base64<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 /// Source: RFC 9562, section 5.4.
-fn uuid<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn uuid<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     call.budget.text(36)?;
     let mut bytes = draw(call, 16)?;
     bytes[6] = bytes[6] & 0x0f | 0x40;

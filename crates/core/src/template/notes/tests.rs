@@ -11,7 +11,7 @@ fn every_example_gives_the_text_it_promises() {
     for note in all() {
         let (source, expected) = note.example;
         let template = Template::parse(source).unwrap_or_else(|e| panic!("{source}: {e:?}"));
-        let text = template.render_text(&data, &mut Budget::default());
+        let text = template.render_text(&data, &mut EvalBudget::default());
         assert_eq!(text.as_deref(), Ok(expected), "{source}");
         assert!(source.contains(note.name), "{source}");
     }
@@ -19,7 +19,7 @@ fn every_example_gives_the_text_it_promises() {
 
 #[test]
 fn names_are_unique_and_tables_make_sense() {
-    let mut names: Vec<&str> = all().flat_map(Note::names).collect();
+    let mut names: Vec<&str> = all().flat_map(BuiltInNote::names).collect();
     names.sort_unstable();
     assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
     for note in all() {
@@ -47,7 +47,7 @@ fn null_never_fails_a_note() {
         for given in note.min_args..=note.max_args.unwrap_or(note.min_args + 2) {
             let source = format!("{{{{ {} {} }}}}", note.name, ".missing ".repeat(given));
             let template = Template::parse(&source).unwrap();
-            let value = template.eval(&data, &mut Budget::default());
+            let value = template.eval(&data, &mut EvalBudget::default());
             assert!(value.is_ok(), "{source}: {value:?}");
         }
     }

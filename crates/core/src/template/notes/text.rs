@@ -1,121 +1,121 @@
 //! Texts. The value is the first argument: `replace .spec.name "_" "-"`.
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::error::EvalFailure;
 use crate::template::print;
 use crate::value::Node;
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "toLower",
         aliases: &["lower"],
         doc: "The text in lower case.",
         example: (r#"{{ toLower "EU-West" }}"#, "eu-west"),
-        params: &[Type::Text],
-        result: Type::Text,
-        run: Run::Eager(to_lower),
+        params: &[NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(to_lower),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "toUpper",
         aliases: &["upper"],
         doc: "The text in upper case.",
         example: (r#"{{ toUpper "eu" }}"#, "EU"),
-        params: &[Type::Text],
-        result: Type::Text,
-        run: Run::Eager(to_upper),
+        params: &[NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(to_upper),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "replace",
         doc: "The text with every occurrence of the second argument replaced by the third.",
         example: (r#"{{ replace "a_b_c" "_" "-" }}"#, "a-b-c"),
         min_args: 3,
         max_args: Some(3),
-        params: &[Type::Text],
-        result: Type::Text,
-        run: Run::Eager(replace),
+        params: &[NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(replace),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "split",
         doc: "The parts of the text between the separators; empty for an empty text.",
         example: (r#"{{ index (split "a,b" ",") 1 }}"#, "b"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Text],
-        result: Type::List,
-        run: Run::Eager(split),
+        params: &[NoteType::Text],
+        result: NoteType::List,
+        run: NoteBody::Eager(split),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "join",
         doc: "The items of a list as one text, with the separator between them.",
         example: (r#"{{ join (split "a,b" ",") "+" }}"#, "a+b"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::List, Type::Text],
-        result: Type::Text,
-        run: Run::Eager(join),
+        params: &[NoteType::List, NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(join),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "concat",
         doc: "All arguments as one text, without separators.",
         example: (r#"{{ concat "*." "pond.example" }}"#, "*.pond.example"),
         min_args: 0,
         max_args: None,
-        result: Type::Text,
-        run: Run::Eager(concat),
+        result: NoteType::Text,
+        run: NoteBody::Eager(concat),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "repeat",
         doc: "The text repeated the given number of times.",
         example: (r#"{{ repeat "ab" 2 }}"#, "abab"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Text, Type::Int],
-        result: Type::Text,
-        run: Run::Eager(repeat),
+        params: &[NoteType::Text, NoteType::Int],
+        result: NoteType::Text,
+        run: NoteBody::Eager(repeat),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "truncate",
         doc: "The text or, if it has more bytes than the second argument, its start and `...`, within that number of bytes.",
         example: (r#"{{ truncate "kubernetes" 8 }}"#, "kuber..."),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Text, Type::Int],
-        result: Type::Text,
-        run: Run::Eager(truncate),
+        params: &[NoteType::Text, NoteType::Int],
+        result: NoteType::Text,
+        run: NoteBody::Eager(truncate),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "camelToKebab",
         doc: "The text in lower case, with a hyphen before each word that starts with a capital letter.",
         example: (r#"{{ camelToKebab "HTTPProxyV2" }}"#, "http-proxy-v2"),
-        params: &[Type::Text],
-        result: Type::Text,
-        run: Run::Eager(camel_to_kebab),
+        params: &[NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(camel_to_kebab),
         ..PLAIN
     },
 ];
 
-fn to_lower<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn to_lower<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     map_chars(call, str::to_ascii_lowercase, char::to_lowercase)
 }
 
-fn to_upper<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn to_upper<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     map_chars(call, str::to_ascii_uppercase, char::to_uppercase)
 }
 
 /// Maps each character separately, as Go does. A character that would become several is left unchanged.
 fn map_chars<'d, C: Iterator<Item = char>>(
-    call: &mut Call<'_, 'd>,
+    call: &mut NoteCall<'_, 'd>,
     ascii: fn(&str) -> String,
     map: fn(char) -> C,
-) -> Result<Value<'d>, Failure> {
+) -> Result<Value<'d>, EvalFailure> {
     // A character in the other case may be a byte or two longer; the budget is charged for all of it.
     call.budget
         .text(call.args[0].node().as_str().map_or(0, str::len))?;
@@ -133,7 +133,7 @@ fn map_chars<'d, C: Iterator<Item = char>>(
     Ok(Node::from(mapped).into())
 }
 
-fn replace<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn replace<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (text, old, new) = (call.text(0), call.text(1), call.text(2));
     let count = text.matches(old).count();
     let length = (text.len() - count * old.len()).saturating_add(count.saturating_mul(new.len()));
@@ -142,7 +142,7 @@ fn replace<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(replaced).into())
 }
 
-fn split<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn split<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (text, separator) = (call.text(0), call.text(1));
     let count = match separator {
         "" => text.chars().count(),
@@ -164,7 +164,7 @@ fn split<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(items).into())
 }
 
-fn join<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn join<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let list = call.take(0);
     let mut out = String::new();
     for (at, item) in list.node().as_list().unwrap_or_default().iter().enumerate() {
@@ -178,7 +178,7 @@ fn join<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(out).into())
 }
 
-fn concat<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn concat<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let mut out = String::new();
     for position in 0..call.len() {
         let part = call.take(position);
@@ -187,10 +187,10 @@ fn concat<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(out).into())
 }
 
-fn repeat<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn repeat<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let count = match call.node(1) {
         Node::Int(n) if *n < 0 => {
-            return Err(Failure::refused("`repeat` was given a negative number"));
+            return Err(EvalFailure::refused("`repeat` was given a negative number"));
         }
         _ => call.count(1),
     };
@@ -202,7 +202,7 @@ fn repeat<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     })
 }
 
-fn truncate<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn truncate<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     const DOTS: &str = "...";
     let most = call.count(1);
     let text = call.text(0);
@@ -218,7 +218,7 @@ fn truncate<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from([&call.text(0)[..kept], dots].concat()).into())
 }
 
-fn camel_to_kebab<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn camel_to_kebab<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let bytes = call.text(0).as_bytes();
     let words = (1..bytes.len())
         .filter(|at| begins_word(bytes, *at))

@@ -1,86 +1,86 @@
 //! Types of values.
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
 /// A note that tests one value.
-const ASKS: Note = Note {
-    result: Type::Bool,
+const ASKS: BuiltInNote = BuiltInNote {
+    result: NoteType::Bool,
     ..PLAIN
 };
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "typeOf",
         doc: "The type of the value: `string`, `number`, `bool`, `map`, `slice` or `null`.",
         example: ("{{ typeOf .spec }} {{ typeOf .spec.domains }}", "map slice"),
-        result: Type::Text,
-        run: Run::Eager(type_of),
+        result: NoteType::Text,
+        run: NoteBody::Eager(type_of),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "typeMap",
         doc: "True if the value is a map.",
         example: ("{{ typeMap .spec }}", "true"),
-        run: Run::Eager(|call| is(call, &["map"])),
+        run: NoteBody::Eager(|call| is(call, &["map"])),
         ..ASKS
     },
-    Note {
+    BuiltInNote {
         name: "typeList",
         doc: "True if the value is a list.",
         example: (r#"{{ typeList "a" }}"#, "false"),
-        run: Run::Eager(|call| is(call, &["slice"])),
+        run: NoteBody::Eager(|call| is(call, &["slice"])),
         ..ASKS
     },
-    Note {
+    BuiltInNote {
         name: "typeString",
         doc: "True if the value is text.",
         example: ("{{ typeString .spec.region }}", "true"),
-        run: Run::Eager(|call| is(call, &["string"])),
+        run: NoteBody::Eager(|call| is(call, &["string"])),
         ..ASKS
     },
-    Note {
+    BuiltInNote {
         name: "typeNumber",
         doc: "True if the value is a number.",
         example: (r#"{{ typeNumber 3 }} {{ typeNumber "3" }}"#, "true false"),
-        run: Run::Eager(|call| is(call, &["number"])),
+        run: NoteBody::Eager(|call| is(call, &["number"])),
         ..ASKS
     },
-    Note {
+    BuiltInNote {
         name: "typeBool",
         doc: "True if the value is a boolean.",
         example: ("{{ typeBool false }}", "true"),
-        run: Run::Eager(|call| is(call, &["bool"])),
+        run: NoteBody::Eager(|call| is(call, &["bool"])),
         ..ASKS
     },
-    Note {
+    BuiltInNote {
         name: "typeNull",
         doc: "True if the value is null or missing.",
         example: ("{{ typeNull .spec.missing }}", "true"),
-        run: Run::Eager(|call| is(call, &["null"])),
+        run: NoteBody::Eager(|call| is(call, &["null"])),
         ..ASKS
     },
-    Note {
+    BuiltInNote {
         name: "isScalar",
         doc: "True if the value is text, a number or a boolean.",
         example: ("{{ isScalar 3 }}", "true"),
-        run: Run::Eager(|call| is(call, &["string", "number", "bool"])),
+        run: NoteBody::Eager(|call| is(call, &["string", "number", "bool"])),
         ..ASKS
     },
-    Note {
+    BuiltInNote {
         name: "isComposite",
         doc: "True if the value is a map or a list.",
         example: ("{{ isComposite .spec.tiers }}", "true"),
-        run: Run::Eager(|call| is(call, &["map", "slice"])),
+        run: NoteBody::Eager(|call| is(call, &["map", "slice"])),
         ..ASKS
     },
-    Note {
+    BuiltInNote {
         name: "isEmpty",
         aliases: &["Empty"],
         doc: "True if the value is null or an empty text, list or map; 0 and false are not empty here.",
         example: (r#"{{ isEmpty "" }} {{ isEmpty 0 }}"#, "true false"),
-        run: Run::Eager(is_empty),
+        run: NoteBody::Eager(is_empty),
         ..ASKS
     },
 ];
@@ -97,15 +97,15 @@ fn word(node: &Node) -> &'static str {
     }
 }
 
-fn type_of<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn type_of<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     Ok(Node::from(word(call.node(0))).into())
 }
 
-fn is<'d>(call: &Call<'_, 'd>, words: &[&str]) -> Result<Value<'d>, Failure> {
+fn is<'d>(call: &NoteCall<'_, 'd>, words: &[&str]) -> Result<Value<'d>, EvalFailure> {
     Ok(words.contains(&word(call.node(0))).into())
 }
 
-fn is_empty<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn is_empty<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let empty = match call.node(0) {
         Node::Bool(_) | Node::Int(_) | Node::UInt(_) | Node::Float(_) => false,
         node => node.is_empty_value(),

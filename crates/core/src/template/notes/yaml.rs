@@ -5,8 +5,8 @@ use std::{fmt, io};
 use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use crate::template::budget::Budget;
-use crate::template::error::Failure;
+use crate::template::budget::EvalBudget;
+use crate::template::error::EvalFailure;
 use crate::value::{Key, Node, PlainNumbers};
 
 /// The maximum nesting of lists and maps.
@@ -22,10 +22,10 @@ const STEPS_A_VALUE: u64 = 4;
 ///
 /// A byte costs a step, because reading is slow. Every value is charged before it is built, including those that an alias
 /// repeats.
-pub(super) fn read(text: &str, budget: &mut Budget) -> Result<Option<Node>, Failure> {
+pub(super) fn read(text: &str, budget: &mut EvalBudget) -> Result<Option<Node>, EvalFailure> {
     budget.step(text.len() as u64)?;
     let depth = budget.depth;
-    let mut reader = Reader {
+    let mut reader = BudgetReader {
         budget,
         spent: None,
     };
@@ -63,15 +63,15 @@ pub(super) fn read(text: &str, budget: &mut Budget) -> Result<Option<Node>, Fail
 }
 
 /// The remaining budget, and the failure once it is exhausted.
-struct Reader<'b> {
-    budget: &'b mut Budget,
-    spent: Option<Failure>,
+struct BudgetReader<'b> {
+    budget: &'b mut EvalBudget,
+    spent: Option<EvalFailure>,
 }
 
-impl Reader<'_> {
+impl BudgetReader<'_> {
     fn pay<E: Error>(
         &mut self,
-        price: impl FnOnce(&mut Budget) -> Result<(), Failure>,
+        price: impl FnOnce(&mut EvalBudget) -> Result<(), EvalFailure>,
     ) -> Result<(), E> {
         price(self.budget).map_err(|failure| {
             self.spent.get_or_insert(failure);
@@ -81,7 +81,7 @@ impl Reader<'_> {
 }
 
 /// Reads one value.
-struct Seed<'r, 'b>(&'r mut Reader<'b>);
+struct Seed<'r, 'b>(&'r mut BudgetReader<'b>);
 
 impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
     type Value = Node;
@@ -137,7 +137,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
-        self.0.pay(Budget::enter)?;
+        self.0.pay(EvalBudget::enter)?;
         let mut items = Vec::new();
         while let Some(item) = list.next_element_seed(Seed(self.0))? {
             self.0.pay(|budget| budget.items(1))?;
@@ -148,7 +148,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-        self.0.pay(Budget::enter)?;
+        self.0.pay(EvalBudget::enter)?;
         let mut entries = Vec::new();
         while let Some(key) = map.next_key::<Key>()? {
             let bytes = size_of::<(Key, Node)>() * 2 + key.len();
@@ -161,8 +161,8 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 }
 
 /// Writes compact JSON with sorted keys and numbers as in text. Floats that JSON cannot represent become null.
-pub(super) fn to_json(node: &Node, budget: &mut Budget) -> Result<String, Failure> {
-    let mut writer = Writer {
+pub(super) fn to_json(node: &Node, budget: &mut EvalBudget) -> Result<String, EvalFailure> {
+    let mut writer = BudgetWriter {
         out: Vec::new(),
         budget,
         spent: None,
@@ -173,18 +173,18 @@ pub(super) fn to_json(node: &Node, budget: &mut Budget) -> Result<String, Failur
         (Ok(()), _) => Ok(String::from_utf8(writer.out).unwrap_or_default()),
         (Err(_), Some(failure)) => Err(failure),
         // A node contains only types that JSON has.
-        (Err(error), None) => Err(Failure::refused(format!("cannot write JSON: {error}"))),
+        (Err(error), None) => Err(EvalFailure::refused(format!("cannot write JSON: {error}"))),
     }
 }
 
 /// Charges the budget for every piece before it stores it.
-struct Writer<'b> {
+struct BudgetWriter<'b> {
     out: Vec<u8>,
-    budget: &'b mut Budget,
-    spent: Option<Failure>,
+    budget: &'b mut EvalBudget,
+    spent: Option<EvalFailure>,
 }
 
-impl io::Write for Writer<'_> {
+impl io::Write for BudgetWriter<'_> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         let paid = self.budget.step(1);
         let paid = paid.and_then(|()| self.budget.longer(self.out.len(), piece.len()));
@@ -207,7 +207,7 @@ mod tests {
     use serde_json::json;
 
     fn json_of(text: &str) -> Option<serde_json::Value> {
-        let read = read(text, &mut Budget::default()).unwrap();
+        let read = read(text, &mut EvalBudget::default()).unwrap();
         read.map(|node| node.to_json())
     }
 
@@ -258,7 +258,7 @@ mod tests {
         let wide = format!("[{}]", vec!["1"; 400_000].join(","));
         for text in [&laughs, &long, &deep, &deep_yaml, &wide] {
             let begun = std::time::Instant::now();
-            let read = read(text, &mut Budget::default());
+            let read = read(text, &mut EvalBudget::default());
             assert!(!matches!(read, Ok(Some(_))), "{}", &text[..20]);
             assert!(begun.elapsed().as_secs() < 5, "{}", &text[..20]);
         }
@@ -267,12 +267,12 @@ mod tests {
     #[test]
     fn json_is_compact_sorted_and_paid_for() {
         let tree = Node::from(&json!({"b": [1, null, "\"x\"\n"], "a": {"c": 1.5, "b": true}}));
-        let written = to_json(&tree, &mut Budget::default()).unwrap();
+        let written = to_json(&tree, &mut EvalBudget::default()).unwrap();
         assert_eq!(
             written,
             r#"{"a":{"b":true,"c":1.5},"b":[1,null,"\"x\"\n"]}"#
         );
         let controls = Node::from("\u{1}".repeat(300_000));
-        assert!(to_json(&controls, &mut Budget::default()).is_err());
+        assert!(to_json(&controls, &mut EvalBudget::default()).is_err());
     }
 }

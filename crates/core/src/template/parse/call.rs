@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::super::TemplateError;
-use super::super::ast::{CallExpr, Expr, Katalog, Kind};
+use super::super::ast::{CallExpr, Expr, ExprKind, Katalog};
 use super::super::functions::Function;
-use super::super::notes::{self, Note};
-use super::expr::Operand;
+use super::super::notes::{self, BuiltInNote};
+use super::expr::ParsedOperand;
 use super::lexer::{self, Token};
 use super::{Parser, foreign, order, place};
 use crate::diagnostics::Code;
@@ -19,7 +19,7 @@ impl Parser<'_, Katalog> {
     pub(super) fn call(
         &mut self,
         name: Token,
-        operands: Vec<Operand<Katalog>>,
+        operands: Vec<ParsedOperand<Katalog>>,
         piped: bool,
     ) -> Result<Expr, TemplateError> {
         let word = self.slice(name);
@@ -32,9 +32,9 @@ impl Parser<'_, Katalog> {
         let mut args = Vec::with_capacity(operands.len());
         for operand in operands {
             args.push(match operand {
-                Operand::Expr(expr) => expr,
+                ParsedOperand::Expr(expr) => expr,
                 // A note among the arguments is called without arguments.
-                Operand::Note(inner) => match self.call(inner, Vec::new(), false) {
+                ParsedOperand::Note(inner) => match self.call(inner, Vec::new(), false) {
                     Ok(expr) => expr,
                     Err(error) => {
                         self.report(error);
@@ -65,7 +65,7 @@ impl Parser<'_, Katalog> {
         }
         Ok(Expr {
             at: place(name.at),
-            kind: Kind::Call(Box::new(CallExpr {
+            kind: ExprKind::Call(Box::new(CallExpr {
                 note,
                 args: args.into(),
             })),
@@ -115,7 +115,7 @@ impl Parser<'_, Katalog> {
         self.context.marks.function(function, name.at);
         Ok(Expr {
             at: place(name.at),
-            kind: Kind::Function(Arc::clone(function)),
+            kind: ExprKind::Function(Arc::clone(function)),
         })
     }
 
@@ -123,7 +123,7 @@ impl Parser<'_, Katalog> {
     /// corrected call if the arguments are in another order.
     fn check(
         &mut self,
-        note: &Note,
+        note: &BuiltInNote,
         name: Token,
         args: &[Expr],
         piped: bool,

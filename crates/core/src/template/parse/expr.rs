@@ -1,14 +1,14 @@
 //! The inside of an action: pipelines, commands, operands.
 
 use super::super::TemplateError;
-use super::super::ast::{Expr, Kind, LoopVars, Store};
+use super::super::ast::{Expr, ExprKind, LoopVars, Store};
 use super::lexer::{self, Tok, Token};
 use super::{MOST_VARIABLES, Parser, Syntax, foreign, literal, place};
 use crate::diagnostics::{Code, did_you_mean};
 use crate::value::{Key, Node};
 
 /// An operand, or the name of a note whose arguments follow.
-pub(in crate::template) enum Operand<D: Syntax> {
+pub(in crate::template) enum ParsedOperand<D: Syntax> {
     Expr(Expr<D>),
     Note(Token),
 }
@@ -134,7 +134,7 @@ impl<D: Syntax> Parser<'_, D> {
             Ok([only]) => Ok(only),
             Err(stages) => Ok(Expr {
                 at,
-                kind: Kind::Pipe(stages.into()),
+                kind: ExprKind::Pipe(stages.into()),
             }),
         }
     }
@@ -159,8 +159,8 @@ impl<D: Syntax> Parser<'_, D> {
         let mut operands = operands.into_iter();
         let (first, rest) = (operands.next(), operands);
         match (first, start) {
-            (Some(Operand::Note(name)), _) => D::call(self, name, rest.collect(), piped),
-            (Some(Operand::Expr(expr)), Some(start)) => {
+            (Some(ParsedOperand::Note(name)), _) => D::call(self, name, rest.collect(), piped),
+            (Some(ParsedOperand::Expr(expr)), Some(start)) => {
                 let end = self.tokens[self.next - 1].end;
                 if !piped && rest.len() == 0 {
                     return match self.slice(start) {
@@ -204,7 +204,7 @@ impl<D: Syntax> Parser<'_, D> {
     }
 
     /// Parses a term and the fields after it: `(f .x).a.b`.
-    pub(super) fn operand(&mut self) -> Result<Operand<D>, TemplateError> {
+    pub(super) fn operand(&mut self) -> Result<ParsedOperand<D>, TemplateError> {
         let Some(token) = self.peek() else {
             return Err(lexer::error(
                 self.action.1,
@@ -216,15 +216,15 @@ impl<D: Syntax> Parser<'_, D> {
         let text = self.slice(token);
         let kind = match token.tok {
             Tok::Word => return self.word(token),
-            Tok::Field => Kind::Field(self.fields(Some(Key::new(&text[1..])))),
-            Tok::Dot => Kind::Dot,
-            Tok::Variable if text == "$" => Kind::Root,
-            Tok::Variable => Kind::Var(self.slot(token)?),
+            Tok::Field => ExprKind::Field(self.fields(Some(Key::new(&text[1..])))),
+            Tok::Dot => ExprKind::Dot,
+            Tok::Variable if text == "$" => ExprKind::Root,
+            Tok::Variable => ExprKind::Var(self.slot(token)?),
             Tok::Open => self.parenthesised(token)?,
             Tok::Number => constant(token, text, literal::number(text))?,
             Tok::Char => constant(token, text, literal::character(text))?,
             Tok::Quoted => constant(token, text, literal::quoted(text))?,
-            Tok::Raw => Kind::Literal(literal::raw(text).into()),
+            Tok::Raw => ExprKind::Literal(literal::raw(text).into()),
             Tok::Close | Tok::Pipe | Tok::Comma | Tok::Declare | Tok::Assign => {
                 return Err(self.unexpected(token));
             }
@@ -233,17 +233,17 @@ impl<D: Syntax> Parser<'_, D> {
         let base = Expr { at, kind };
         let keys = self.fields(None);
         if keys.is_empty() {
-            return Ok(Operand::Expr(base));
+            return Ok(ParsedOperand::Expr(base));
         }
         if base.literal().is_some() || token.tok == Tok::Dot {
             let field = self.tokens[self.next - keys.len()];
             return Err(self.unexpected(field));
         }
-        let kind = Kind::Within(Box::new((base, keys)));
-        Ok(Operand::Expr(Expr { at, kind }))
+        let kind = ExprKind::Within(Box::new((base, keys)));
+        Ok(ParsedOperand::Expr(Expr { at, kind }))
     }
 
-    fn parenthesised(&mut self, open: Token) -> Result<Kind<D>, TemplateError> {
+    fn parenthesised(&mut self, open: Token) -> Result<ExprKind<D>, TemplateError> {
         if !self.deeper() {
             return Err(lexer::error(open.at, open.end, "too many parentheses"));
         }
@@ -276,7 +276,7 @@ impl<D: Syntax> Parser<'_, D> {
     }
 
     /// Parses a constant, or a word of the dialect.
-    fn word(&mut self, token: Token) -> Result<Operand<D>, TemplateError> {
+    fn word(&mut self, token: Token) -> Result<ParsedOperand<D>, TemplateError> {
         let word = self.slice(token);
         let constant = match word {
             "true" => Some(Node::Bool(true)),
@@ -288,9 +288,9 @@ impl<D: Syntax> Parser<'_, D> {
         if let Some(node) = constant {
             return match self.dotted() {
                 Some(field) => Err(self.unexpected(field)),
-                None => Ok(Operand::Expr(Expr {
+                None => Ok(ParsedOperand::Expr(Expr {
                     at,
-                    kind: Kind::Literal(node.into()),
+                    kind: ExprKind::Literal(node.into()),
                 })),
             };
         }
@@ -302,8 +302,8 @@ fn constant<D: Syntax>(
     token: Token,
     text: &str,
     node: Result<Node, &'static str>,
-) -> Result<Kind<D>, TemplateError> {
-    node.map(|node| Kind::Literal(node.into()))
+) -> Result<ExprKind<D>, TemplateError> {
+    node.map(|node| ExprKind::Literal(node.into()))
         .map_err(|message| {
             let signed = text.starts_with(['-', '+']) && token.tok == Tok::Number;
             TemplateError {

@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use super::super::TemplateError;
 use super::super::ast::go::{Callee, Definition, Go, Invocation};
-use super::super::ast::{CallExpr, Expr, Kind, Stmt};
-use super::expr::Operand;
+use super::super::ast::{CallExpr, Expr, ExprKind, Stmt};
+use super::expr::ParsedOperand;
 use super::lexer::{self, Tok, Token};
 use super::{Parser, Syntax, literal, place};
 use crate::diagnostics::Code;
@@ -25,7 +25,7 @@ impl<F: Debug + Clone + 'static> Syntax for Go<F> {
     fn call(
         parser: &mut Parser<'_, Self>,
         name: Token,
-        operands: Vec<Operand<Self>>,
+        operands: Vec<ParsedOperand<Self>>,
         _: bool,
     ) -> Result<Expr<Self>, TemplateError> {
         let word = parser.slice(name);
@@ -50,10 +50,10 @@ impl<F: Debug + Clone + 'static> Syntax for Go<F> {
         parser: &mut Parser<'_, Self>,
         (start, end): (Token, usize),
         expr: Expr<Self>,
-        operands: Vec<Operand<Self>>,
+        operands: Vec<ParsedOperand<Self>>,
         _: bool,
     ) -> Result<Expr<Self>, TemplateError> {
-        let takes_arguments = matches!(expr.kind, Kind::Field(_) | Kind::Within(_));
+        let takes_arguments = matches!(expr.kind, ExprKind::Field(_) | ExprKind::Within(_));
         if !takes_arguments {
             let what = &parser.slice(start);
             let message = format!("`{what}` is not a function, so it takes no arguments");
@@ -63,9 +63,12 @@ impl<F: Debug + Clone + 'static> Syntax for Go<F> {
         Ok(called(start, Callee::Method(Box::new(expr)), args))
     }
 
-    fn word(parser: &mut Parser<'_, Self>, token: Token) -> Result<Operand<Self>, TemplateError> {
+    fn word(
+        parser: &mut Parser<'_, Self>,
+        token: Token,
+    ) -> Result<ParsedOperand<Self>, TemplateError> {
         match parser.dotted() {
-            None => Ok(Operand::Note(token)),
+            None => Ok(ParsedOperand::Note(token)),
             Some(field) => Err(parser.unexpected(field)),
         }
     }
@@ -123,7 +126,7 @@ fn called<F: Debug + Clone + 'static>(
 ) -> Expr<Go<F>> {
     Expr {
         at: place(at.at),
-        kind: Kind::Call(Box::new(CallExpr { note, args })),
+        kind: ExprKind::Call(Box::new(CallExpr { note, args })),
     }
 }
 
@@ -141,12 +144,12 @@ fn invoked<F: Debug + Clone + 'static>(
 
 fn arguments<F: Debug + Clone + 'static>(
     parser: &mut Parser<'_, Go<F>>,
-    operands: Vec<Operand<Go<F>>>,
+    operands: Vec<ParsedOperand<Go<F>>>,
 ) -> Result<Box<[Expr<Go<F>>]>, TemplateError> {
     let args = operands.into_iter().map(|operand| match operand {
-        Operand::Expr(expr) => Ok(expr),
+        ParsedOperand::Expr(expr) => Ok(expr),
         // A function among the arguments is called without arguments.
-        Operand::Note(name) => Go::call(parser, name, Vec::new(), false),
+        ParsedOperand::Note(name) => Go::call(parser, name, Vec::new(), false),
     });
     args.collect()
 }

@@ -1,10 +1,10 @@
 //! Syntax specific to Katalogs: root names without a dot, and notes joined to a path.
 
 use super::super::TemplateError;
-use super::super::ast::{Expr, Katalog, Kind, Stmt};
+use super::super::ast::{Expr, ExprKind, Katalog, Stmt};
 use super::super::functions::Functions;
 use super::super::notes;
-use super::expr::Operand;
+use super::expr::ParsedOperand;
 use super::lexer::{self, Tok, Token};
 use super::{NotableCalls, Parser, Syntax, foreign, place};
 use crate::diagnostics::Code;
@@ -32,7 +32,7 @@ impl Syntax for Katalog {
     fn call(
         parser: &mut Parser<'_, Self>,
         name: Token,
-        operands: Vec<Operand<Self>>,
+        operands: Vec<ParsedOperand<Self>>,
         piped: bool,
     ) -> Result<Expr, TemplateError> {
         parser.call(name, operands, piped)
@@ -42,7 +42,7 @@ impl Syntax for Katalog {
         parser: &mut Parser<'_, Self>,
         (start, end): (Token, usize),
         _: Expr,
-        _: Vec<Operand<Self>>,
+        _: Vec<ParsedOperand<Self>>,
         _: bool,
     ) -> Result<Expr, TemplateError> {
         let what = parser.slice(start);
@@ -53,7 +53,10 @@ impl Syntax for Katalog {
         })
     }
 
-    fn word(parser: &mut Parser<'_, Self>, token: Token) -> Result<Operand<Self>, TemplateError> {
+    fn word(
+        parser: &mut Parser<'_, Self>,
+        token: Token,
+    ) -> Result<ParsedOperand<Self>, TemplateError> {
         parser.note_or_path(token)
     }
 
@@ -78,7 +81,7 @@ impl Syntax for Katalog {
 
 impl Parser<'_, Katalog> {
     /// Parses a note, or a root name without its dot.
-    fn note_or_path(&mut self, token: Token) -> Result<Operand<Katalog>, TemplateError> {
+    fn note_or_path(&mut self, token: Token) -> Result<ParsedOperand<Katalog>, TemplateError> {
         let word = self.slice(token);
         let dotted = self.dotted();
         let at = place(token.at);
@@ -97,13 +100,13 @@ impl Parser<'_, Katalog> {
                     &format!("`{path}` lacks its dot; it is read as `.{path}`"),
                 )
             });
-            return Ok(Operand::Expr(Expr {
+            return Ok(ParsedOperand::Expr(Expr {
                 at,
-                kind: Kind::Field(keys),
+                kind: ExprKind::Field(keys),
             }));
         }
         if dotted.is_none() {
-            return Ok(Operand::Note(token));
+            return Ok(ParsedOperand::Note(token));
         }
         if !own && notes::find(word).is_some() {
             return Ok(self.glued(token));
@@ -132,7 +135,7 @@ impl Parser<'_, Katalog> {
     }
 
     /// Parses a note with a path that follows without a space, as in `phase.children.job`, as if there were a space.
-    fn glued(&mut self, note: Token) -> Operand<Katalog> {
+    fn glued(&mut self, note: Token) -> ParsedOperand<Katalog> {
         let following = self.tokens[self.next..].iter();
         let fields = following.take_while(|token| token.tok == Tok::Field && !token.spaced);
         let end = fields.last().map_or(note.end, |last| last.end);
@@ -149,6 +152,6 @@ impl Parser<'_, Katalog> {
         if let Some(path) = self.tokens.get_mut(self.next) {
             path.spaced = true;
         }
-        Operand::Note(note)
+        ParsedOperand::Note(note)
     }
 }

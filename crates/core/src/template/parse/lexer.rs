@@ -44,7 +44,7 @@ pub(in crate::template) struct Token {
 
 /// An action: from `{{` to `}}`.
 #[derive(Debug)]
-pub(super) struct Action {
+pub(super) struct TemplateAction {
     /// The tokens; empty for a comment.
     pub(super) tokens: Vec<Token>,
     pub(super) comment: bool,
@@ -62,7 +62,10 @@ pub(super) const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 ///
 /// # Errors
 /// The error, and the offset at which parsing continues: after the next `}}`, or `None`.
-pub(super) fn action(source: &str, start: usize) -> Result<Action, (TemplateError, Option<usize>)> {
+pub(super) fn action(
+    source: &str,
+    start: usize,
+) -> Result<TemplateAction, (TemplateError, Option<usize>)> {
     let mut scan = Scan {
         source,
         at: start + 2,
@@ -71,7 +74,7 @@ pub(super) fn action(source: &str, start: usize) -> Result<Action, (TemplateErro
     if trim_before {
         scan.at += 2;
     }
-    let mut action = Action {
+    let mut action = TemplateAction {
         tokens: Vec::new(),
         comment: false,
         end: 0,
@@ -119,7 +122,7 @@ impl<'s> Scan<'s> {
         &self.source[self.at..]
     }
 
-    fn comment(&mut self, action: &mut Action) -> Result<(), TemplateError> {
+    fn comment(&mut self, action: &mut TemplateAction) -> Result<(), TemplateError> {
         action.comment = true;
         let start = self.at;
         let Some(end) = self.rest().find("*/") else {
@@ -137,7 +140,7 @@ impl<'s> Scan<'s> {
     }
 
     /// Returns whether the action ends here, after any white space.
-    fn closes(&mut self, action: &mut Action, spaced: bool) -> bool {
+    fn closes(&mut self, action: &mut TemplateAction, spaced: bool) -> bool {
         let rest = self.rest().trim_start_matches(SPACE);
         let at = self.source.len() - rest.len();
         action.trim_after = spaced && rest.starts_with("-}}");
@@ -148,7 +151,7 @@ impl<'s> Scan<'s> {
         closes
     }
 
-    fn tokens(&mut self, action: &mut Action) -> Result<(), TemplateError> {
+    fn tokens(&mut self, action: &mut TemplateAction) -> Result<(), TemplateError> {
         let start = self.at;
         // In `{{- -}}`, the white space of the opening trim marker also serves the closing one.
         let mut spaced = action.trim_before;

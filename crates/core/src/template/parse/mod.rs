@@ -13,10 +13,12 @@ mod notable_calls;
 mod order;
 
 use super::TemplateError;
-use super::ast::{Arm, Block, Branches, Dialect, Expr, Katalog, Kind, Loop, LoopVars, Stmt, Store};
+use super::ast::{
+    Arm, Block, Branches, Dialect, Expr, ExprKind, Katalog, Loop, LoopVars, Stmt, Store,
+};
 use super::functions::Functions;
 use crate::value::Node;
-use expr::Operand;
+use expr::ParsedOperand;
 pub(super) use go::GoContext;
 use katalog::KatalogContext;
 use lexer::Token;
@@ -44,7 +46,7 @@ pub(super) trait Syntax: Dialect {
     fn call(
         parser: &mut Parser<'_, Self>,
         name: Token,
-        operands: Vec<Operand<Self>>,
+        operands: Vec<ParsedOperand<Self>>,
         piped: bool,
     ) -> Result<Expr<Self>, TemplateError>;
 
@@ -56,7 +58,7 @@ pub(super) trait Syntax: Dialect {
         parser: &mut Parser<'_, Self>,
         place: (Token, usize),
         expr: Expr<Self>,
-        operands: Vec<Operand<Self>>,
+        operands: Vec<ParsedOperand<Self>>,
         piped: bool,
     ) -> Result<Expr<Self>, TemplateError>;
 
@@ -64,7 +66,10 @@ pub(super) trait Syntax: Dialect {
     ///
     /// # Errors
     /// The word is not valid in this position.
-    fn word(parser: &mut Parser<'_, Self>, token: Token) -> Result<Operand<Self>, TemplateError>;
+    fn word(
+        parser: &mut Parser<'_, Self>,
+        token: Token,
+    ) -> Result<ParsedOperand<Self>, TemplateError>;
 
     /// Parses the rest of a `template`, after its keyword.
     fn invocation(parser: &mut Parser<'_, Self>) -> Option<Stmt<Self>>;
@@ -414,7 +419,7 @@ impl<'s, D: Syntax> Parser<'s, D> {
     pub(super) fn nothing(&self) -> Expr<D> {
         Expr {
             at: place(self.action.0),
-            kind: Kind::Literal(Node::Null.into()),
+            kind: ExprKind::Literal(Node::Null.into()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::functions::{Calls, Function};
-use super::super::notes::Note;
+use super::super::notes::BuiltInNote;
 
 /// The calls of a template that matter to its callers.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(in crate::template) struct NotableCalls {
 
 impl NotableCalls {
     /// Records a call of a built-in note at this byte.
-    pub(super) fn note(&mut self, note: &Note, at: usize) {
+    pub(super) fn note(&mut self, note: &BuiltInNote, at: usize) {
         self.add(note.random, note.clock, at);
     }
 

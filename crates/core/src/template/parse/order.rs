@@ -5,7 +5,7 @@
 
 use super::super::TemplateError;
 use super::super::ast::Expr;
-use super::super::notes::Note;
+use super::super::notes::BuiltInNote;
 use super::lexer::{self, Token};
 use crate::diagnostics::Code;
 use crate::value::Node;
@@ -27,7 +27,7 @@ const VALUE_LAST: &[(&str, usize)] = &[
 ];
 
 /// Returns the corrected call, if the arguments are in Sprig's order.
-pub(super) fn meant(note: &Note, args: &[Expr], piped: bool) -> Option<String> {
+pub(super) fn meant(note: &BuiltInNote, args: &[Expr], piped: bool) -> Option<String> {
     let (_, count) = VALUE_LAST.iter().find(|(name, _)| *name == note.name)?;
     let (first, last) = (args.first()?.literal()?, args.last()?);
     if args.len() + usize::from(piped) != *count || !(piped || last.literal().is_none()) {
@@ -74,7 +74,11 @@ pub(super) fn warning(name: Token, meant: &str, piped: bool) -> TemplateError {
 }
 
 /// Returns the warning about a `lookup` with Helm's arguments: an API version, a kind, a namespace and a name.
-pub(super) fn helms_lookup(note: &Note, args: &[Expr], name: Token) -> Option<TemplateError> {
+pub(super) fn helms_lookup(
+    note: &BuiltInNote,
+    args: &[Expr],
+    name: Token,
+) -> Option<TemplateError> {
     let text = |at: usize| args.get(at)?.literal()?.as_str();
     let is_version = |text: &str| {
         let version = text.rsplit('/').next().unwrap_or_default();

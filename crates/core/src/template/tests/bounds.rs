@@ -9,7 +9,7 @@ fn exhausts(source: &str, root: &Node) -> Duration {
     let template = template(source);
     let start = Instant::now();
     let error = template
-        .render_text(&Data::of(root), &mut Budget::default())
+        .render_text(&Data::of(root), &mut EvalBudget::default())
         .map(|text| text.len())
         .expect_err(source);
     let took = start.elapsed();
@@ -70,9 +70,9 @@ fn output_may_have_one_mebibyte_and_no_more() {
 fn a_budget_is_shared_by_the_evaluations_it_is_handed_to() {
     let root = node!({"a": "0123456789"});
     let template = template("a{{ .a }}");
-    let mut budget = Budget {
+    let mut budget = EvalBudget {
         bytes: 25,
-        ..Budget::default()
+        ..EvalBudget::default()
     };
     assert!(template.render_text(&Data::of(&root), &mut budget).is_ok());
     assert!(template.render_text(&Data::of(&root), &mut budget).is_ok());
@@ -80,15 +80,15 @@ fn a_budget_is_shared_by_the_evaluations_it_is_handed_to() {
         .render_text(&Data::of(&root), &mut budget)
         .unwrap_err();
     assert_eq!(error.kind, EvalErrorKind::Budget);
-    assert_eq!(budget.depth, Budget::default().depth);
+    assert_eq!(budget.depth, EvalBudget::default().depth);
 }
 
 #[test]
 fn a_budget_without_depth_refuses_nesting_and_is_left_as_it_was() {
     let template = template("{{ len (len (len (len .a))) }}");
-    let mut budget = Budget {
+    let mut budget = EvalBudget {
         depth: 3,
-        ..Budget::default()
+        ..EvalBudget::default()
     };
     let error = template.eval(&Data::new(), &mut budget).unwrap_err();
     assert_eq!(error.kind, EvalErrorKind::Budget);
@@ -159,7 +159,7 @@ fn deep_data_prints_up_to_the_depth_of_the_budget() {
         "{{ printf \"%d\" .deep }}",
         "{{ join .deep \"\" }}",
     ] {
-        let error = template(source).render_text(&data, &mut Budget::default());
+        let error = template(source).render_text(&data, &mut EvalBudget::default());
         assert_eq!(error.unwrap_err().kind, EvalErrorKind::Budget, "{source}");
     }
 }
@@ -202,7 +202,7 @@ fn a_simple_path_takes_less_than_half_a_microsecond() {
         let template = template(source);
         let start = Instant::now();
         for _ in 0..rounds {
-            let value = template.eval(&data, &mut Budget::default());
+            let value = template.eval(&data, &mut EvalBudget::default());
             assert!(std::hint::black_box(value).is_ok());
         }
         let each = start.elapsed() / rounds;

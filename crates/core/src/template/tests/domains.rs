@@ -116,7 +116,7 @@ proptest! {
             for given in note.min_args..=note.max_args.unwrap_or(5).min(5) {
                 let source = format!("{{{{ {} {} }}}}", note.name, names[..given].join(" "));
                 let template = Template::parse(&source).unwrap();
-                let mut budget = Budget { steps: 20_000, bytes: 200_000, depth: 50 };
+                let mut budget = EvalBudget { steps: 20_000, bytes: 200_000, depth: 50 };
                 let _ = template.eval(&data, &mut budget);
                 let _ = template.render_text(&data, &mut budget);
             }

@@ -38,7 +38,7 @@ fn table() -> Table {
 /// Returns our output for a template, or our error.
 fn ours(source: &str, data: &Data<'_>) -> Result<String, String> {
     let template = Template::parse(source).map_err(|errors| format!("{errors:?}"))?;
-    let text = template.render_text(data, &mut Budget::default());
+    let text = template.render_text(data, &mut EvalBudget::default());
     text.map_err(|error| format!("{error:?}"))
 }
 
@@ -119,11 +119,11 @@ fn the_language_page_shows_the_differences() {
 
 #[test]
 fn the_language_page_shows_the_budget() {
-    let Budget {
+    let EvalBudget {
         steps,
         bytes,
         depth,
-    } = Budget::default();
+    } = EvalBudget::default();
     let rows = format!(
         "| budget | limit | used by |\n|---|---|---|\n\
          | steps | {steps} | each expression, statement and loop iteration; each item that a function processes, and each 16 bytes of \

@@ -10,7 +10,7 @@ mod reads;
 mod refusals;
 mod results;
 
-use super::{Budget, Data, EvalError, Template, TemplateError};
+use super::{Data, EvalBudget, EvalError, Template, TemplateError};
 use crate::value::Node;
 
 /// Parses a template.
@@ -25,13 +25,13 @@ fn errors(source: &str) -> Vec<TemplateError> {
 
 /// Returns the text of a template for the root data.
 pub(super) fn text(source: &str, root: &Node) -> Result<String, EvalError> {
-    template(source).render_text(&Data::of(root), &mut Budget::default())
+    template(source).render_text(&Data::of(root), &mut EvalBudget::default())
 }
 
 /// Returns the value of a template for the root data.
 fn value(source: &str, root: &Node) -> Result<Node, EvalError> {
     let data = Data::of(root);
-    let value = template(source).eval(&data, &mut Budget::default())?;
+    let value = template(source).eval(&data, &mut EvalBudget::default())?;
     Ok(value.into_owned())
 }
 

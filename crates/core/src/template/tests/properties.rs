@@ -151,7 +151,7 @@ fn evaluate(source: &str) {
             }
         }
         Ok(template) => {
-            let mut budget = Budget {
+            let mut budget = EvalBudget {
                 steps: 20_000,
                 bytes: 100_000,
                 depth: 50,
@@ -189,7 +189,7 @@ proptest! {
         let Ok(template) = Template::parse(&source) else {
             return Ok(());
         };
-        let on = |root: &Node| template.render_text(&Data::of(root), &mut Budget::default());
+        let on = |root: &Node| template.render_text(&Data::of(root), &mut EvalBudget::default());
         if let Ok(expected) = on(&root) {
             let part = project(&root, template.reads());
             prop_assert_eq!(on(&part), Ok(expected), "{:?}", template.reads());

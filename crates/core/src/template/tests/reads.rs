@@ -94,7 +94,7 @@ fn every_case_of_the_go_table_is_the_same_on_what_it_reads() {
             continue;
         };
         let part = project(&table.data, template.reads());
-        let on = |root: &Node| template.render_text(&Data::of(root), &mut Budget::default());
+        let on = |root: &Node| template.render_text(&Data::of(root), &mut EvalBudget::default());
         if let Ok(expected) = on(&table.data) {
             assert_eq!(on(&part), Ok(expected), "{source}: {:?}", reads(source));
         }
@@ -116,6 +116,6 @@ fn a_numeric_index_may_look_into_a_text_and_so_reads_all_of_it() {
     let root = node!({"b": "text"});
     let template = template("{{ index .b 1 }}");
     let part = project(&root, template.reads());
-    let value = template.eval(&Data::of(&part), &mut Budget::default());
+    let value = template.eval(&Data::of(&part), &mut EvalBudget::default());
     assert_eq!(value.unwrap().into_owned(), Node::Int(101));
 }

@@ -122,7 +122,7 @@ fn what_makes_no_sense_is_refused_without_telling_the_value() {
             }
         };
         let error = template
-            .eval(&Data::of(&root), &mut Budget::default())
+            .eval(&Data::of(&root), &mut EvalBudget::default())
             .unwrap_err();
         assert_eq!(error.kind, *kind, "{source}: {error}");
         if !message.is_empty() {
@@ -139,7 +139,9 @@ fn random_notes_have_the_shapes_that_they_promise() {
     let text = |source: &str| {
         let template = template(source);
         assert!(template.is_random(), "{source}");
-        template.render_text(&data, &mut Budget::default()).unwrap()
+        template
+            .render_text(&data, &mut EvalBudget::default())
+            .unwrap()
     };
     for count in [0, 1, 7, 64, 1000] {
         let drawn = text(&format!("{{{{ randomAlphanumeric {count} }}}}"));
@@ -210,10 +212,10 @@ fn notes_that_build_much_end_with_the_budget() {
         let data = Data::of(&root).random(&entropy);
         let begun = std::time::Instant::now();
         // A tenth of the budget of an evaluation.
-        let mut budget = Budget {
+        let mut budget = EvalBudget {
             steps: 100_000,
             bytes: 400 << 10,
-            ..Budget::default()
+            ..EvalBudget::default()
         };
         let error = template.render_text(&data, &mut budget).unwrap_err();
         assert_eq!(error.kind, EvalErrorKind::Budget, "{call}: {error}");

@@ -202,7 +202,7 @@ fn a_value_of_the_data_is_borrowed_and_not_copied() {
         "{{ ternary true .spec.list 0 }}",
     ] {
         let template = template(source);
-        let value = template.eval(&data, &mut Budget::default()).unwrap();
+        let value = template.eval(&data, &mut EvalBudget::default()).unwrap();
         assert!(matches!(value, Cow::Borrowed(_)), "{source}");
     }
 }
@@ -239,7 +239,11 @@ fn data_can_be_extended_and_a_name_replaced() {
     let base = Data::new().with("item", &one).with("spec", &one);
     let more = base.clone().with("item", &two);
     let template = template("{{ .item }}{{ .spec }}");
-    let text = |data: &Data<'_>| template.render_text(data, &mut Budget::default()).unwrap();
+    let text = |data: &Data<'_>| {
+        template
+            .render_text(data, &mut EvalBudget::default())
+            .unwrap()
+    };
     assert_eq!((text(&base).as_str(), text(&more).as_str()), ("11", "21"));
     assert_eq!(more.get("item"), Some(&two));
 }

@@ -4,7 +4,7 @@ mod places;
 
 use orkestra_core::{
     definitions::Schemas,
-    reconcile::{calls::Request, hold_reason::HoldReason, reason::Reason, sources::Answer},
+    reconcile::{calls::CallRequest, hold_reason::HoldReason, reason::Reason, sources::Answer},
 };
 use serde_json::{Value, json};
 
@@ -37,11 +37,11 @@ spec:
     World::new(&plan, pond(spec, &json!({})))
 }
 
-fn names(asked: &[Request]) -> Vec<&str> {
+fn names(asked: &[CallRequest]) -> Vec<&str> {
     asked.iter().map(|request| &*request.name).collect()
 }
 
-fn url<'a>(asked: &'a [Request], name: &str) -> &'a str {
+fn url<'a>(asked: &'a [CallRequest], name: &str) -> &'a str {
     &asked.iter().find(|one| &*one.name == name).unwrap().url
 }
 
@@ -67,7 +67,7 @@ operatorBox:
     configMaps: [{ name: a, data: { of: '{{ .spec.first }} {{ .spec.size }} {{ .external.second.body }} {{ .external.work.status }}' } }]
 ";
 
-fn answer(request: &Request) -> Answer {
+fn answer(request: &CallRequest) -> Answer {
     match &*request.name {
         "fill" => good(200, r#"{"size": 7}"#),
         "judge" => good(200, r#"{"allowed": true}"#),
@@ -112,7 +112,7 @@ fn a_closed_gate_lets_no_later_call_be_made() {
             vec!["before", "first", "second"],
         ),
     ] {
-        let reported = |request: &Request| match &*request.name {
+        let reported = |request: &CallRequest| match &*request.name {
             name if name == closed => good(202, "closed"),
             _ => answer(request),
         };
@@ -147,7 +147,7 @@ fn a_call_that_fails_touches_no_child_wherever_it_is() {
             (false, Reason::ExternalCallFailed),
             (true, Reason::ExternalCallRefused),
         ] {
-            let reported = |request: &Request| match &*request.name {
+            let reported = |request: &CallRequest| match &*request.name {
                 name if name == failing => bad(Some(503), "it is down", permanent),
                 _ => answer(request),
             };
@@ -171,7 +171,7 @@ fn a_call_that_fails_touches_no_child_wherever_it_is() {
 #[test]
 fn a_rule_refuses_with_what_the_server_answers_and_nothing_is_asked_after_it() {
     let world = world(EVERYWHERE, &json!({ "name": "north", "size": 3 }));
-    let reported = |request: &Request| match &*request.name {
+    let reported = |request: &CallRequest| match &*request.name {
         "judge" => good(200, r#"{"allowed": false, "why": "no quota"}"#),
         _ => answer(request),
     };
@@ -288,7 +288,7 @@ imports: [{ motif: reeds, with: { host: north } }]
 mutation: { external: [{ name: fill, url: 'https://own.example' }] }
 operatorBox: { onReconcile: { configMaps: [{ name: a, data: { size: '{{ .spec.size }} {{ .external.fill.size }}' } }] } }";
     let world = world_with(entry, motif, &json!({}));
-    let reported = |request: &Request| match &*request.url {
+    let reported = |request: &CallRequest| match &*request.url {
         "https://north.example" => good(200, r#"{"size": 4}"#),
         "https://own.example" => good(200, r#"{"size": 9}"#),
         _ => good(200, "fine"),

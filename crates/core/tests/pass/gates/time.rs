@@ -25,7 +25,7 @@ fn a_gate_that_asks_for_the_time_keeps_what_is_there() {
         let plan = operator(&declared);
         assert_eq!(
             plan.children[0].on_false,
-            orkestra_core::plan::OnFalse::Keep,
+            orkestra_core::plan::OnFalsePlan::Keep,
             "{when}"
         );
     }

@@ -11,7 +11,7 @@ use orkestra_core::{
         reason::Reason,
         status::{StatusPatch, status},
         step::Failure,
-        template_data::Sources,
+        template_data::TemplateData,
         verdict::Executed,
     },
     value::Path,
@@ -46,7 +46,7 @@ pub(crate) fn patch(
     executed: &mut Executed,
     second: i64,
 ) -> Option<StatusPatch> {
-    let (observed, sources) = (world.observe(), Sources::default());
+    let (observed, sources) = (world.observe(), TemplateData::default());
     status(
         &world.plan,
         crd_status,

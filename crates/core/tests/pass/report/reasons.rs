@@ -4,7 +4,7 @@ use orkestra_core::reconcile::{
     kstatus::Readiness,
     reason::Reason,
     status::status,
-    template_data::Sources,
+    template_data::TemplateData,
     verdict::{Action, Done, Executed},
 };
 
@@ -82,7 +82,7 @@ fn with_readiness(readiness: Readiness) -> Vec<String> {
         &world.plan,
         &open_crd_status(),
         &observed,
-        &Sources::default(),
+        &TemplateData::default(),
         &mut executed,
         at(0),
     )

@@ -8,7 +8,7 @@ use crate::{
     },
     diagnostics::Code,
     plan::{
-        ChildAlias, GroupKind, Number, OperatorPlan, kinds,
+        ChildAlias, GroupKind, NameForm, OperatorPlan, kinds,
         observe::{WatchPlan, endpoint_slice},
         roots::CHILDREN,
     },
@@ -36,7 +36,7 @@ impl TemplateSource for Children {
         let Some((name, (kind, number))) = found else {
             return unknown(name, read, known, gathered);
         };
-        let rest = if *number == Number::Plural {
+        let rest = if *number == NameForm::Plural {
             rest.get(1..).unwrap_or_default()
         } else {
             rest
@@ -87,8 +87,8 @@ impl TemplateSource for Children {
         Type::of_names(names.map(|(name, (kind, number))| {
             let object = object(&kind);
             let given = match number {
-                Number::Singular => object,
-                Number::Plural => Type::map_of(object),
+                NameForm::Singular => object,
+                NameForm::Plural => Type::map_of(object),
             };
             (name, given)
         }))
@@ -111,7 +111,7 @@ impl TemplateSource for Children {
     }
 }
 
-fn alias(name: &str, kind: &GroupKind, number: Number) -> ChildAlias {
+fn alias(name: &str, kind: &GroupKind, number: NameForm) -> ChildAlias {
     ChildAlias {
         name: Key::from(name),
         kind: kind.clone(),

@@ -5,7 +5,7 @@ mod fixed;
 use super::{Typing, whole_lists};
 use crate::{
     diagnostics::{Code, did_you_mean},
-    plan::{ChildPlan, Coerce, Tree},
+    plan::{ChildPlan, Coerce, ObjectTree},
     schema::{Kinds, NestedSchema, Schema},
     scope::At,
     value::{Key, Path},
@@ -121,7 +121,7 @@ impl TreePosition<'_> {
 
 /// An object whose leaves have the types of their fields.
 pub(super) struct TypedObject {
-    pub(super) body: Tree,
+    pub(super) body: ObjectTree,
     /// As [`ChildPlan::whole_lists`].
     pub(super) whole_lists: Box<[Path]>,
 }
@@ -146,14 +146,14 @@ impl<'a, 's> Typing<'a, 's> {
         TypedObject { body, whole_lists }
     }
 
-    fn tree(&self, tree: &mut Tree, schema: Option<Schema<'s>>, place: &TreePosition<'a>) {
+    fn tree(&self, tree: &mut ObjectTree, schema: Option<Schema<'s>>, place: &TreePosition<'a>) {
         match tree {
-            Tree::Fixed(node) => {
+            ObjectTree::Fixed(node) => {
                 if let Some(schema) = schema {
                     fixed::check(node, schema, place);
                 }
             }
-            Tree::Leaf(leaf) => {
+            ObjectTree::Leaf(leaf) => {
                 if let Some(schema) = schema
                     && leaf.coerce == Coerce::Native
                 {
@@ -161,7 +161,7 @@ impl<'a, 's> Typing<'a, 's> {
                 }
                 self.leaf(leaf, schema);
             }
-            Tree::Map(entries) | Tree::Part(entries) => {
+            ObjectTree::Map(entries) | ObjectTree::Part(entries) => {
                 if let Some(schema) = schema {
                     place.missing(schema, |name| entries.iter().any(|(key, _)| &**key == name));
                 }
@@ -173,13 +173,13 @@ impl<'a, 's> Typing<'a, 's> {
                     self.tree(below, described(known), &place.field(key));
                 }
             }
-            Tree::List(items) => {
+            ObjectTree::List(items) => {
                 let known = schema.map_or(NestedSchema::Anything, |schema| schema.item());
                 for (index, item) in items.iter_mut().enumerate() {
                     self.tree(item, described(known), &place.index(index));
                 }
             }
-            Tree::Patched(parts) => {
+            ObjectTree::Patched(parts) => {
                 self.tree(&mut parts.0, schema, place);
                 let patch = TreePosition {
                     at: place.at.field("patch"),
@@ -189,7 +189,7 @@ impl<'a, 's> Typing<'a, 's> {
                 };
                 self.tree(&mut parts.1, schema, &patch);
             }
-            Tree::Chosen(chosen) => {
+            ObjectTree::Chosen(chosen) => {
                 self.leaf(&chosen.name, None);
                 for (_, option) in &mut chosen.options {
                     if let Some(option) = option {
@@ -197,13 +197,13 @@ impl<'a, 's> Typing<'a, 's> {
                     }
                 }
             }
-            Tree::Image(parts) => {
+            ObjectTree::Image(parts) => {
                 self.leaf(&parts.0, schema);
                 self.leaf(&parts.1, None);
             }
-            Tree::ContainerName(leaf) => self.leaf(leaf, None),
-            Tree::Workload(workload) => self.leaf(&workload.1, None),
-            Tree::Owner(_) => {}
+            ObjectTree::ContainerName(leaf) => self.leaf(leaf, None),
+            ObjectTree::Workload(workload) => self.leaf(&workload.1, None),
+            ObjectTree::Owner(_) => {}
         }
     }
 }

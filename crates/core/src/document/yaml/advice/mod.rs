@@ -7,13 +7,13 @@ mod parser_messages;
 
 use super::{Chunk, SyntaxError};
 use crate::diagnostics::Code;
-use crate::tree::Span;
+use crate::tree::FileSpan;
 use parser_messages::{TABS, say};
 
 /// Rewrites an error and finds its position in the file.
 ///
 /// `message` and `span` are the parser's; the span counts from the start of `chunk`.
-pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> SyntaxError {
+pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<FileSpan>) -> SyntaxError {
     let reported = say(message);
     let lines: Vec<&str> = super::lines(chunk.text)
         .map(|line| line.trim_end_matches(['\n', '\r']))
@@ -39,7 +39,7 @@ pub(super) fn advise(chunk: Chunk<'_>, message: &str, span: Option<Span>) -> Syn
         code: found.code,
         message: found.message.to_owned(),
         hint: Some(found.hint),
-        span: Some(Span {
+        span: Some(FileSpan {
             line: small(found.line + 1),
             column: small(before.chars().count() + 1),
             offset: small(start + found.byte),

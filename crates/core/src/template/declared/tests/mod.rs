@@ -4,7 +4,7 @@ mod refused;
 
 use super::*;
 use crate::template::tests::node;
-use crate::template::{Budget, Data, EvalError};
+use crate::template::{Data, EvalBudget, EvalError};
 use crate::value::{Node, Path};
 
 fn source<'a>((name, expression): &(&'a str, &'a str)) -> FunctionSource<'a> {
@@ -46,7 +46,7 @@ fn parsed(source: &str, functions: &Functions) -> Template {
 
 fn value(source: &str, functions: &Functions, root: &Node) -> Result<Node, EvalError> {
     let data = Data::of(root);
-    let value = parsed(source, functions).eval(&data, &mut Budget::default());
+    let value = parsed(source, functions).eval(&data, &mut EvalBudget::default());
     value.map(std::borrow::Cow::into_owned)
 }
 

@@ -7,122 +7,124 @@ pub(crate) use image::is_reference as is_image_reference;
 
 use serde::de::IgnoredAny;
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
 use crate::api::names;
-use crate::template::error::Failure;
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
 /// A note from text to a boolean.
-const CHECK: Note = Note {
-    params: &[Type::Text],
-    result: Type::Bool,
+const CHECK: BuiltInNote = BuiltInNote {
+    params: &[NoteType::Text],
+    result: NoteType::Bool,
     ..PLAIN
 };
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "isValidEmail",
         doc: "True if the text is a bare email address, without a name or brackets.",
         example: (
             r#"{{ isValidEmail "mira@pond.example" }} {{ isValidEmail "Mira <mira@pond.example>" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| Ok(is_email(call.text(0)).into())),
+        run: NoteBody::Eager(|call| Ok(is_email(call.text(0)).into())),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "isValidURL",
         doc: "True if the text is an http or https URL with a host.",
         example: (
             r#"{{ isValidURL "https://pond.example/koi?depth=4" }} {{ isValidURL "http://" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| address(call, url::is_web)),
+        run: NoteBody::Eager(|call| address(call, url::is_web)),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "isValidGitRepository",
         doc: "True if the text is the address of a Git repository: an https, git or ssh URL, or `user@host:path`.",
         example: (
             r#"{{ isValidGitRepository "git@git.example:pond/koi" }} {{ isValidGitRepository "koi" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| address(call, url::is_repository)),
+        run: NoteBody::Eager(|call| address(call, url::is_repository)),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "isValidImageRef",
         doc: "True if the text is a container image reference: an optional host, a lower-case path, and an optional tag or digest.",
         example: (
             r#"{{ isValidImageRef "registry.example:5000/pump:2.4" }} {{ isValidImageRef "Pump/koi" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| Ok(image::is_reference(call.text(0)).into())),
+        run: NoteBody::Eager(|call| Ok(image::is_reference(call.text(0)).into())),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "isValidJSON",
         doc: "True if the text is JSON, of any type.",
         example: (
             r#"{{ isValidJSON "[1, 2]" }} {{ isValidJSON "[1,]" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| {
+        run: NoteBody::Eager(|call| {
             Ok(serde_json::from_str::<IgnoredAny>(call.text(0))
                 .is_ok()
                 .into())
         }),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "isValidPort",
         doc: "True if the value is a port, 1 to 65535, as a number or as text.",
         example: (
             r#"{{ isValidPort 8080 }} {{ isValidPort "65536" }}"#,
             "true false",
         ),
-        params: &[Type::Any],
-        run: Run::Eager(is_port),
+        params: &[NoteType::Any],
+        run: NoteBody::Eager(is_port),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "isValidLabelValue",
         doc: "True if the text is a valid label value in Kubernetes; it may be empty.",
         example: (
             r#"{{ isValidLabelValue "eu_west" }} {{ isValidLabelValue "eu_" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| Ok(names::check_label_value(short(call.text(0))).is_ok().into())),
+        run: NoteBody::Eager(|call| {
+            Ok(names::check_label_value(short(call.text(0))).is_ok().into())
+        }),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "isValidLabelKey",
         doc: "True if the text is a valid label key in Kubernetes: a name, optionally after a domain and a slash.",
         example: (
             r#"{{ isValidLabelKey "garden.example/tier" }} {{ isValidLabelKey "a b" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| Ok(names::check_label_key(short(call.text(0))).is_ok().into())),
+        run: NoteBody::Eager(|call| Ok(names::check_label_key(short(call.text(0))).is_ok().into())),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "isValidAnnotationKey",
         doc: "True if the text is a valid annotation key in Kubernetes: as for labels, but the domain may contain capital letters.",
         example: (
             r#"{{ isValidAnnotationKey "garden.example/Keeper" }} {{ isValidAnnotationKey "" }}"#,
             "true false",
         ),
-        run: Run::Eager(is_annotation_key),
+        run: NoteBody::Eager(is_annotation_key),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "isDNS1123Subdomain",
         doc: "True if the text is a valid name for most Kubernetes objects: lower-case letters, digits, hyphens and dots.",
         example: (
             r#"{{ isDNS1123Subdomain "koi.pond" }} {{ isDNS1123Subdomain "a..b" }}"#,
             "true false",
         ),
-        run: Run::Eager(|call| {
+        run: NoteBody::Eager(|call| {
             Ok(names::check_dns1123_subdomain(short(call.text(0)))
                 .is_ok()
                 .into())
@@ -140,13 +142,16 @@ fn short(text: &str) -> &str {
 }
 
 /// Checks an address. An address is scanned several times.
-fn address<'d>(call: &mut Call<'_, 'd>, check: fn(&str) -> bool) -> Result<Value<'d>, Failure> {
+fn address<'d>(
+    call: &mut NoteCall<'_, 'd>,
+    check: fn(&str) -> bool,
+) -> Result<Value<'d>, EvalFailure> {
     let bytes = call.text(0).len() as u64;
     call.budget.step(bytes / 4)?;
     Ok(check(call.text(0)).into())
 }
 
-fn is_port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn is_port<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let port = match call.node(0) {
         Node::Int(n) => u16::try_from(*n).ok(),
         Node::Str(text) if text.bytes().all(|b| b.is_ascii_digit()) => text.parse().ok(),
@@ -156,7 +161,7 @@ fn is_port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 /// Kubernetes converts an annotation's key to lower case before it validates it.
-fn is_annotation_key<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn is_annotation_key<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let key = short(call.text(0)).to_ascii_lowercase();
     Ok(names::check_label_key(&key).is_ok().into())
 }

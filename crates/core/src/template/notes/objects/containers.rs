@@ -1,8 +1,8 @@
 //! The containers of Pods and of workloads.
 
-use super::super::{Call, Note, PLAIN, Run, Type, Value};
+use super::super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
 use super::{Object, joined, name_of, number, text_of};
-use crate::template::error::Failure;
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
 /// The paths of containers in a `Deployment`, a `CronJob` and a `Pod`.
@@ -13,26 +13,26 @@ const CONTAINERS: &[&str] = &[
 ];
 
 /// A note on the containers of an object.
-const CONTAINER: Note = Note {
-    params: &[Type::Any, Type::Int],
+const CONTAINER: BuiltInNote = BuiltInNote {
+    params: &[NoteType::Any, NoteType::Int],
     reads: CONTAINERS,
     ..PLAIN
 };
 
-pub(in super::super) static NOTES: &[Note] = &[
-    Note {
+pub(in super::super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "containerCount",
         doc: "The number of containers of a workload.",
         example: ("{{ containerCount .children.deployment }}", "1"),
-        params: &[Type::Any],
-        result: Type::Int,
-        run: Run::Eager(|call| {
+        params: &[NoteType::Any],
+        result: NoteType::Int,
+        run: NoteBody::Eager(|call| {
             let object = call.object()?;
             Ok(number(containers(&object).len()).into())
         }),
         ..CONTAINER
     },
-    Note {
+    BuiltInNote {
         name: "containerImage",
         doc: "The image of a workload's container, by position from 0; the first by default.",
         example: (
@@ -40,11 +40,11 @@ pub(in super::super) static NOTES: &[Note] = &[
             "registry.example/pump:2.4 ",
         ),
         max_args: Some(2),
-        result: Type::Text,
-        run: Run::Eager(image),
+        result: NoteType::Text,
+        run: NoteBody::Eager(image),
         ..CONTAINER
     },
-    Note {
+    BuiltInNote {
         name: "containerEnv",
         doc: "The value of a variable of a workload's container, by position and name; empty if it comes from another source.",
         example: (
@@ -53,12 +53,12 @@ pub(in super::super) static NOTES: &[Note] = &[
         ),
         min_args: 3,
         max_args: Some(3),
-        params: &[Type::Any, Type::Int, Type::Text],
-        result: Type::Text,
-        run: Run::Eager(env),
+        params: &[NoteType::Any, NoteType::Int, NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(env),
         ..CONTAINER
     },
-    Note {
+    BuiltInNote {
         name: "containerPort",
         doc: "The first port of a workload's container, by position from 0; if a port is given, true if the container has it.",
         example: (
@@ -66,31 +66,31 @@ pub(in super::super) static NOTES: &[Note] = &[
             "8080 true",
         ),
         max_args: Some(3),
-        params: &[Type::Any, Type::Int, Type::Number],
-        run: Run::Eager(port),
+        params: &[NoteType::Any, NoteType::Int, NoteType::Number],
+        run: NoteBody::Eager(port),
         ..CONTAINER
     },
-    Note {
+    BuiltInNote {
         name: "hasContainerPort",
         doc: "True if a workload's container, by position from 0, has the port.",
         example: ("{{ hasContainerPort .children.deployment 0 81 }}", "false"),
         min_args: 3,
         max_args: Some(3),
-        params: &[Type::Any, Type::Int, Type::Number],
-        result: Type::Bool,
-        run: Run::Eager(has_port),
+        params: &[NoteType::Any, NoteType::Int, NoteType::Number],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(has_port),
         ..CONTAINER
     },
-    Note {
+    BuiltInNote {
         name: "containerPorts",
         doc: "The ports of a workload's container, by position from 0; of all containers by default.",
         example: ("{{ containerPorts .children.deployment }}", "8080"),
         max_args: Some(2),
-        result: Type::Text,
-        run: Run::Eager(ports),
+        result: NoteType::Text,
+        run: NoteBody::Eager(ports),
         ..CONTAINER
     },
-    Note {
+    BuiltInNote {
         name: "containerPortByName",
         doc: "A port of a workload's container, by position and name; 0 if there is none.",
         example: (
@@ -99,9 +99,9 @@ pub(in super::super) static NOTES: &[Note] = &[
         ),
         min_args: 3,
         max_args: Some(3),
-        params: &[Type::Any, Type::Int, Type::Text],
-        result: Type::Int,
-        run: Run::Eager(port_by_name),
+        params: &[NoteType::Any, NoteType::Int, NoteType::Text],
+        result: NoteType::Int,
+        run: NoteBody::Eager(port_by_name),
         ..CONTAINER
     },
 ];
@@ -126,13 +126,13 @@ fn items<'o>(container: Option<&'o Node>, key: &str) -> &'o [Node] {
     items.unwrap_or_default()
 }
 
-fn image<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn image<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (object, position) = (call.object()?, call.take(1));
     let image = container(&object, position.node()).map(|c| text_of(c, "image"));
     joined(image, call.budget)
 }
 
-fn env<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn env<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (object, position, name) = (call.object()?, call.take(1), call.take(2));
     let variables = items(container(&object, position.node()), "env");
     call.budget.step(variables.len() as u64)?;
@@ -144,7 +144,7 @@ fn env<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     )
 }
 
-fn port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn port<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     if call.len() > 2 {
         return has_port(call);
     }
@@ -153,7 +153,7 @@ fn port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(ports.first().map_or(0, port_number).into())
 }
 
-fn has_port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn has_port<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (object, position, wanted) = (call.object()?, call.take(1), call.take(2));
     let wanted = match wanted.node() {
         Node::Str(text) => text.trim().parse().ok(),
@@ -165,7 +165,7 @@ fn has_port<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(found.into())
 }
 
-fn ports<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn ports<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (object, position) = (call.object()?, call.take(1));
     let chosen = match position.node() {
         Node::Null => containers(&object),
@@ -179,7 +179,7 @@ fn ports<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     joined(ports.map(|port| port_number(port).to_string()), call.budget)
 }
 
-fn port_by_name<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn port_by_name<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (object, position, name) = (call.object()?, call.take(1), call.take(2));
     let ports = items(container(&object, position.node()), "ports");
     call.budget.step(ports.len() as u64)?;

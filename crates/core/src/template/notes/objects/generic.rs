@@ -1,8 +1,8 @@
 //! The parts that every object has: metadata, spec, status and conditions.
 
-use super::super::{Call, Note, Run, Type, Value};
+use super::super::{BuiltInNote, NoteBody, NoteCall, NoteType, Value};
 use super::{CHECK, INT, KEYED, MAP, TEXT, condition, is_scalar, is_true, text_of};
-use crate::template::error::Failure;
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
 const LABELS: &str = "metadata.labels";
@@ -12,22 +12,22 @@ const LABEL: &str = "metadata.labels.*";
 const ANNOTATION: &str = "metadata.annotations.*";
 const CONDITIONS: &str = "status.conditions";
 
-pub(in super::super) static NOTES: &[Note] = &[
-    Note {
+pub(in super::super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "meta",
         doc: "The metadata of an object.",
         example: ("{{ (meta .children.deployment).generation }}", "2"),
         reads: &["metadata"],
         ..MAP
     },
-    Note {
+    BuiltInNote {
         name: "labels",
         doc: "The labels of an object.",
         example: (r#"{{ get (labels .children.deployment) "app" }}"#, "pump"),
         reads: &[LABELS],
         ..MAP
     },
-    Note {
+    BuiltInNote {
         name: "annotations",
         doc: "The annotations of an object.",
         example: (
@@ -37,21 +37,21 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &[ANNOTATIONS],
         ..MAP
     },
-    Note {
+    BuiltInNote {
         name: "spec",
         doc: "The spec of an object.",
         example: ("{{ (spec .children.deployment).replicas }}", "3"),
         reads: &["spec"],
         ..MAP
     },
-    Note {
+    BuiltInNote {
         name: "status",
         doc: "The status of an object.",
         example: ("{{ (status .children.deployment).updatedReplicas }}", "3"),
         reads: &["status"],
         ..MAP
     },
-    Note {
+    BuiltInNote {
         name: "name",
         aliases: &["resourceName"],
         doc: "The name of an object.",
@@ -59,7 +59,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &["metadata.name"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "namespace",
         aliases: &["resourceNamespace"],
         doc: "The namespace of an object; empty if it has none.",
@@ -67,7 +67,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &["metadata.namespace"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "resourceUID",
         doc: "The uid of an object.",
         example: (
@@ -77,69 +77,69 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &["metadata.uid"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "resourceVersion",
         doc: "The resource version of an object.",
         example: ("{{ resourceVersion . }}", "4711"),
         reads: &["metadata.resourceVersion"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "creationTimestamp",
         doc: "The creation time of an object.",
         example: ("{{ creationTimestamp . }}", "2026-05-01T06:30:00Z"),
         reads: &["metadata.creationTimestamp"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "phase",
         doc: "The phase in an object's status.",
         example: ("{{ phase . }}", "Filled"),
         reads: &["status.phase"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "ownerKind",
         doc: "The kind of an object's first owner.",
         example: ("{{ ownerKind . }}", "Garden"),
         reads: &["metadata.ownerReferences.0.kind"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "ownerName",
         doc: "The name of an object's first owner.",
         example: ("{{ ownerName . }}", "north"),
         reads: &["metadata.ownerReferences.0.name"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "getLabel",
         doc: "The value of an object's label.",
         example: (r#"{{ getLabel . "app" }}"#, "pond"),
         reads: &[LABEL],
-        result: Type::Text,
-        run: Run::Eager(|call| keyed_text(call, LABELS)),
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| keyed_text(call, LABELS)),
         ..KEYED
     },
-    Note {
+    BuiltInNote {
         name: "getAnnotation",
         doc: "The value of an object's annotation.",
         example: (r#"{{ getAnnotation . "garden.example/keeper" }}"#, "mira"),
         reads: &[ANNOTATION],
-        result: Type::Text,
-        run: Run::Eager(|call| keyed_text(call, ANNOTATIONS)),
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| keyed_text(call, ANNOTATIONS)),
         ..KEYED
     },
-    Note {
+    BuiltInNote {
         name: "getLabelInt",
         doc: "The value of an object's label as an integer; 0 if it is not one.",
         example: (r#"{{ getLabelInt . "depth" }}"#, "4"),
         reads: &[LABEL],
-        result: Type::Int,
-        run: Run::Eager(|call| keyed_int(call, LABELS)),
+        result: NoteType::Int,
+        run: NoteBody::Eager(|call| keyed_int(call, LABELS)),
         ..KEYED
     },
-    Note {
+    BuiltInNote {
         name: "getAnnotationInt",
         doc: "The value of an object's annotation as an integer; 0 if it is not one.",
         example: (
@@ -147,11 +147,11 @@ pub(in super::super) static NOTES: &[Note] = &[
             "2",
         ),
         reads: &[ANNOTATION],
-        result: Type::Int,
-        run: Run::Eager(|call| keyed_int(call, ANNOTATIONS)),
+        result: NoteType::Int,
+        run: NoteBody::Eager(|call| keyed_int(call, ANNOTATIONS)),
         ..KEYED
     },
-    Note {
+    BuiltInNote {
         name: "hasLabel",
         doc: "True if an object has a label with a value that is not empty.",
         example: (
@@ -159,31 +159,31 @@ pub(in super::super) static NOTES: &[Note] = &[
             "true false",
         ),
         reads: &[LABEL],
-        result: Type::Bool,
-        run: Run::Eager(|call| has_key(call, LABELS)),
+        result: NoteType::Bool,
+        run: NoteBody::Eager(|call| has_key(call, LABELS)),
         ..KEYED
     },
-    Note {
+    BuiltInNote {
         name: "hasAnnotation",
         doc: "True if an object has an annotation with a value that is not empty.",
         example: (r#"{{ hasAnnotation . "garden.example/keeper" }}"#, "true"),
         reads: &[ANNOTATION],
-        result: Type::Bool,
-        run: Run::Eager(|call| has_key(call, ANNOTATIONS)),
+        result: NoteType::Bool,
+        run: NoteBody::Eager(|call| has_key(call, ANNOTATIONS)),
         ..KEYED
     },
-    Note {
+    BuiltInNote {
         name: "labelMatches",
         doc: "True if an object has all the given labels, each as a key and a value.",
         example: (r#"{{ labelMatches . "app" "pond" "depth" "4" }}"#, "true"),
         min_args: 3,
         max_args: None,
-        params: &[Type::Any, Type::Text],
+        params: &[NoteType::Any, NoteType::Text],
         reads: &[LABELS],
-        run: Run::Eager(label_matches),
+        run: NoteBody::Eager(label_matches),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "getStatus",
         doc: "A field of an object's status as text; empty if it is a list or a map.",
         example: (
@@ -191,11 +191,11 @@ pub(in super::super) static NOTES: &[Note] = &[
             "2",
         ),
         reads: &["status.*"],
-        result: Type::Text,
-        run: Run::Eager(|call| keyed_text(call, "status")),
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| keyed_text(call, "status")),
         ..KEYED
     },
-    Note {
+    BuiltInNote {
         name: "hasStatus",
         doc: "True if an object's status has a field that is not an empty text, list or map.",
         example: (
@@ -203,11 +203,11 @@ pub(in super::super) static NOTES: &[Note] = &[
             "true false",
         ),
         reads: &["status.*"],
-        result: Type::Bool,
-        run: Run::Eager(|call| has_key(call, "status")),
+        result: NoteType::Bool,
+        run: NoteBody::Eager(|call| has_key(call, "status")),
         ..KEYED
     },
-    Note {
+    BuiltInNote {
         name: "hasCondition",
         doc: "True if an object's condition of the given type is true.",
         example: (
@@ -215,11 +215,11 @@ pub(in super::super) static NOTES: &[Note] = &[
             "true",
         ),
         reads: &[CONDITIONS],
-        result: Type::Bool,
-        run: Run::Eager(has_condition),
+        result: NoteType::Bool,
+        run: NoteBody::Eager(has_condition),
         ..KEYED
     },
-    Note {
+    BuiltInNote {
         name: "conditionReason",
         doc: "The reason of an object's condition of the given type, regardless of its status.",
         example: (
@@ -227,11 +227,11 @@ pub(in super::super) static NOTES: &[Note] = &[
             "Enough",
         ),
         reads: &[CONDITIONS],
-        result: Type::Text,
-        run: Run::Eager(|call| of_condition(call, "reason")),
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| of_condition(call, "reason")),
         ..KEYED
     },
-    Note {
+    BuiltInNote {
         name: "conditionMessage",
         doc: "The message of an object's condition of the given type, regardless of its status.",
         example: (
@@ -239,11 +239,11 @@ pub(in super::super) static NOTES: &[Note] = &[
             "two of three",
         ),
         reads: &[CONDITIONS],
-        result: Type::Text,
-        run: Run::Eager(|call| of_condition(call, "message")),
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| of_condition(call, "message")),
         ..KEYED
     },
-    Note {
+    BuiltInNote {
         name: "resourceExists",
         doc: "True if the object exists.",
         example: (
@@ -251,39 +251,39 @@ pub(in super::super) static NOTES: &[Note] = &[
             "true false",
         ),
         reads: &["_placeholder"],
-        run: Run::Eager(|call| {
+        run: NoteBody::Eager(|call| {
             let object = call.object()?;
             let placeholder = object.at("_placeholder").as_bool() == Some(true);
             Ok((object.is_map() && !placeholder).into())
         }),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "isTerminating",
         doc: "True if an object is being deleted.",
         example: ("{{ isTerminating .children.deployment }}", "false"),
         reads: &["metadata.deletionTimestamp"],
-        run: Run::Eager(|call| {
+        run: NoteBody::Eager(|call| {
             let object = call.object()?;
             Ok((!object.at("metadata.deletionTimestamp").is_empty_value()).into())
         }),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "generation",
         doc: "The generation of an object.",
         example: ("{{ generation .children.deployment }}", "2"),
         reads: &["metadata.generation"],
         ..INT
     },
-    Note {
+    BuiltInNote {
         name: "observedGeneration",
         doc: "The observed generation in an object's status.",
         example: ("{{ observedGeneration .children.deployment }}", "1"),
         reads: &["status.observedGeneration"],
         ..INT
     },
-    Note {
+    BuiltInNote {
         name: "isSynced",
         doc: "True if an object's observed generation equals its generation; also true if neither is set.",
         example: (
@@ -291,21 +291,21 @@ pub(in super::super) static NOTES: &[Note] = &[
             "true false",
         ),
         reads: &["metadata.generation", "status.observedGeneration"],
-        run: Run::Eager(|call| {
+        run: NoteBody::Eager(|call| {
             let object = call.object()?;
             let observed = object.int("status.observedGeneration");
             Ok((object.int("metadata.generation") == observed).into())
         }),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "resourceCPU",
         doc: "The CPU that an object's spec requests.",
         example: ("{{ resourceCPU . }}", "500m"),
         reads: &["spec.resources.requests.cpu"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "resourceMemory",
         doc: "The memory that an object's spec requests.",
         example: ("{{ resourceMemory . }}", "1Gi"),
@@ -314,7 +314,7 @@ pub(in super::super) static NOTES: &[Note] = &[
     },
 ];
 
-fn keyed_text<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failure> {
+fn keyed_text<'d>(call: &mut NoteCall<'_, 'd>, map: &str) -> Result<Value<'d>, EvalFailure> {
     let (object, key) = (call.object()?, call.take(1));
     let found = object.under(map, key.node()).filter(|node| is_scalar(node));
     let text = found.map(Node::to_text).unwrap_or_default();
@@ -322,7 +322,7 @@ fn keyed_text<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failu
     Ok(Node::from(text.into_owned()).into())
 }
 
-fn keyed_int<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failure> {
+fn keyed_int<'d>(call: &mut NoteCall<'_, 'd>, map: &str) -> Result<Value<'d>, EvalFailure> {
     let (object, key) = (call.object()?, call.take(1));
     let number = match object.under(map, key.node()) {
         Some(Node::Str(text)) => text.trim().parse().ok(),
@@ -332,7 +332,7 @@ fn keyed_int<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failur
     Ok(number.unwrap_or_default().into())
 }
 
-fn has_key<'d>(call: &mut Call<'_, 'd>, map: &str) -> Result<Value<'d>, Failure> {
+fn has_key<'d>(call: &mut NoteCall<'_, 'd>, map: &str) -> Result<Value<'d>, EvalFailure> {
     let (object, key) = (call.object()?, call.take(1));
     let found = object.under(map, key.node());
     Ok(found.is_some_and(is_something).into())
@@ -346,7 +346,7 @@ fn is_something(node: &Node) -> bool {
     }
 }
 
-fn label_matches<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn label_matches<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let labels = object.at(LABELS);
     let pairs = call.args.get(1..).unwrap_or_default().chunks_exact(2);
@@ -358,14 +358,14 @@ fn label_matches<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(matches.into())
 }
 
-fn has_condition<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn has_condition<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (object, wanted) = (call.object()?, call.take(1));
     let conditions = object.list(CONDITIONS, call.budget)?;
     let wanted = wanted.node().as_str().unwrap_or_default();
     Ok(is_true(conditions, wanted).into())
 }
 
-fn of_condition<'d>(call: &mut Call<'_, 'd>, field: &str) -> Result<Value<'d>, Failure> {
+fn of_condition<'d>(call: &mut NoteCall<'_, 'd>, field: &str) -> Result<Value<'d>, EvalFailure> {
     let (object, wanted) = (call.object()?, call.take(1));
     let conditions = object.list(CONDITIONS, call.budget)?;
     let wanted = wanted.node().as_str().unwrap_or_default();

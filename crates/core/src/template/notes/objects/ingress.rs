@@ -1,9 +1,9 @@
 //! `Ingress`.
 
-use super::super::{Call, Note, PLAIN, Run, Type, Value};
+use super::super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
 use super::{CHECK, Object, TEXT, joined, number, text_of, unique};
-use crate::template::budget::Budget;
-use crate::template::error::Failure;
+use crate::template::budget::EvalBudget;
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
 const LOAD_BALANCERS: &str = "status.loadBalancer.ingress";
@@ -12,40 +12,40 @@ const RULES: &str = "spec.rules";
 const TLS: &str = "spec.tls";
 const ENRICHED_SECRETS: &str = "_tlsSecrets";
 
-pub(in super::super) static NOTES: &[Note] = &[
-    Note {
+pub(in super::super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "ingressReady",
         doc: "True if an Ingress has a load balancer.",
         example: ("{{ ingressReady .children.ingress }}", "true"),
         reads: &[LOAD_BALANCERS],
-        run: Run::Eager(|call| {
+        run: NoteBody::Eager(|call| {
             let object = call.object()?;
             Ok((!object.list(LOAD_BALANCERS, call.budget)?.is_empty()).into())
         }),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "ingressIP",
         doc: "The address of an Ingress's first load balancer.",
         example: ("{{ ingressIP .children.ingress }}", ""),
         reads: &["status.loadBalancer.ingress.0.ip"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "ingressHost",
         doc: "The host name of an Ingress's first load balancer.",
         example: ("{{ ingressHost .children.ingress }}", "lb.garden.example"),
         reads: &["status.loadBalancer.ingress.0.hostname"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "ingressClassName",
         doc: "The class of an Ingress.",
         example: ("{{ ingressClassName .children.ingress }}", "front"),
         reads: &["spec.ingressClassName"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "ingressRules",
         doc: "The hosts of an Ingress's rules.",
         example: (
@@ -53,24 +53,24 @@ pub(in super::super) static NOTES: &[Note] = &[
             "koi.example, pond.example",
         ),
         reads: &[RULES],
-        result: Type::Text,
-        run: Run::Eager(|call| {
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| {
             let object = call.object()?;
             let rules = object.list(RULES, call.budget)?.iter();
             joined(rules.map(|rule| text_of(rule, "host")), call.budget)
         }),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "ingressTLSHosts",
         doc: "The hosts in the TLS section of an Ingress.",
         example: ("{{ ingressTLSHosts .children.ingress }}", "koi.example"),
         reads: &[TLS],
-        result: Type::Text,
-        run: Run::Eager(tls_hosts),
+        result: NoteType::Text,
+        run: NoteBody::Eager(tls_hosts),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "ingressLoadBalancerIPs",
         doc: "The addresses or host names of an Ingress's load balancers.",
         example: (
@@ -78,29 +78,29 @@ pub(in super::super) static NOTES: &[Note] = &[
             "lb.garden.example, 198.51.100.9",
         ),
         reads: &[ENRICHED_IPS, LOAD_BALANCERS],
-        result: Type::Text,
-        run: Run::Eager(load_balancer_ips),
+        result: NoteType::Text,
+        run: NoteBody::Eager(load_balancer_ips),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "ingressTLSSecretCount",
         doc: "The number of TLS Secrets of an Ingress.",
         example: ("{{ ingressTLSSecretCount .children.ingress }}", "1"),
         reads: &[ENRICHED_SECRETS, TLS],
-        result: Type::Int,
-        run: Run::Eager(|call| Ok(tls_secrets(&call.object()?, call.budget)?.into())),
+        result: NoteType::Int,
+        run: NoteBody::Eager(|call| Ok(tls_secrets(&call.object()?, call.budget)?.into())),
         ..PLAIN
     },
 ];
 
-fn tls_hosts<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn tls_hosts<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let entries = object.list(TLS, call.budget)?.iter();
     let hosts = entries.filter_map(|entry| entry.get("hosts")?.as_list());
     joined(hosts.flatten().filter_map(Node::as_str), call.budget)
 }
 
-fn load_balancer_ips<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn load_balancer_ips<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     if let Some(text) = object.at(ENRICHED_IPS).as_str() {
         return joined([text], call.budget);
@@ -120,7 +120,7 @@ fn load_balancer_ips<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> 
     joined(entries.map(address), call.budget)
 }
 
-fn tls_secrets(object: &Object<'_, '_>, budget: &mut Budget) -> Result<i64, Failure> {
+fn tls_secrets(object: &Object<'_, '_>, budget: &mut EvalBudget) -> Result<i64, EvalFailure> {
     if let Some(secrets) = object.at(ENRICHED_SECRETS).as_list() {
         return Ok(number(secrets.len()));
     }

@@ -18,53 +18,53 @@ pub(super) mod volumes;
 pub(super) mod warnings;
 pub(super) mod workloads;
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
 use crate::template::Data;
-use crate::template::budget::Budget;
-use crate::template::error::Failure;
+use crate::template::budget::EvalBudget;
+use crate::template::error::EvalFailure;
 use crate::template::print;
 use crate::template::scope::NULL;
 use crate::value::{Map, Node};
 
 /// The first text at the declared paths.
-const TEXT: Note = Note {
-    result: Type::Text,
-    run: Run::Eager(text),
+const TEXT: BuiltInNote = BuiltInNote {
+    result: NoteType::Text,
+    run: NoteBody::Eager(text),
     ..PLAIN
 };
 
 /// The integer at the declared path.
-const INT: Note = Note {
-    result: Type::Int,
-    run: Run::Eager(int),
+const INT: BuiltInNote = BuiltInNote {
+    result: NoteType::Int,
+    run: NoteBody::Eager(int),
     ..PLAIN
 };
 
 /// The number of items in the first list at the declared paths.
-const COUNT: Note = Note {
-    result: Type::Int,
-    run: Run::Eager(count),
+const COUNT: BuiltInNote = BuiltInNote {
+    result: NoteType::Int,
+    run: NoteBody::Eager(count),
     ..PLAIN
 };
 
 /// The map at the declared path.
-const MAP: Note = Note {
-    result: Type::Map,
-    run: Run::Eager(map),
+const MAP: BuiltInNote = BuiltInNote {
+    result: NoteType::Map,
+    run: NoteBody::Eager(map),
     ..PLAIN
 };
 
 /// A boolean, with its own implementation.
-const CHECK: Note = Note {
-    result: Type::Bool,
+const CHECK: BuiltInNote = BuiltInNote {
+    result: NoteType::Bool,
     ..PLAIN
 };
 
 /// A note that takes an object and a text.
-const KEYED: Note = Note {
+const KEYED: BuiltInNote = BuiltInNote {
     min_args: 2,
     max_args: Some(2),
-    params: &[Type::Any, Type::Text],
+    params: &[NoteType::Any, NoteType::Text],
     ..PLAIN
 };
 
@@ -78,9 +78,9 @@ struct Object<'c, 'd> {
     reads: &'static [&'static str],
 }
 
-impl<'c, 'd> Call<'c, 'd> {
+impl<'c, 'd> NoteCall<'c, 'd> {
     /// Takes the first argument and leaves null in its place.
-    fn object(&mut self) -> Result<Object<'c, 'd>, Failure> {
+    fn object(&mut self) -> Result<Object<'c, 'd>, EvalFailure> {
         self.budget.step(STEPS_AN_OBJECT)?;
         Ok(Object {
             whole: self.take(0),
@@ -117,7 +117,7 @@ impl<'d> Object<'_, 'd> {
     }
 
     /// Returns the value of [`Object::at`], borrowed if the object is.
-    fn part(self, path: &str, budget: &mut Budget) -> Result<Value<'d>, Failure> {
+    fn part(self, path: &str, budget: &mut EvalBudget) -> Result<Value<'d>, EvalFailure> {
         match self.whole {
             _ if !self.reads.contains(&path) => Ok(Value::null()),
             Value::Root => {
@@ -141,7 +141,7 @@ impl<'d> Object<'_, 'd> {
     }
 
     /// Returns the items of the list at a path, charged for an iteration.
-    fn list(&self, path: &str, budget: &mut Budget) -> Result<&[Node], Failure> {
+    fn list(&self, path: &str, budget: &mut EvalBudget) -> Result<&[Node], EvalFailure> {
         let items = self.at(path).as_list().unwrap_or_default();
         budget.step(items.len() as u64)?;
         Ok(items)
@@ -174,7 +174,7 @@ fn below<'n>(node: &'n Node, path: Option<&str>) -> Option<&'n Node> {
     })
 }
 
-fn text<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn text<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let found = object.parts().find(|(_, node)| is_scalar(node));
     match found.map(|(path, node)| (path, node.as_str().is_some())) {
@@ -188,19 +188,19 @@ fn text<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     }
 }
 
-fn int<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn int<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let found = object.parts().find_map(|(_, node)| node.as_i64());
     Ok(found.unwrap_or_default().into())
 }
 
-fn count<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn count<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let found = object.parts().find_map(|(_, node)| node.as_list());
     Ok(number(found.unwrap_or_default().len()).into())
 }
 
-fn map<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn map<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let found = object.parts().find(|(_, node)| node.as_map().is_some());
     match found.map(|(path, _)| path) {
@@ -234,8 +234,8 @@ fn name_of(item: &Node) -> &str {
 /// Joins texts, without the empty ones.
 fn joined<'d, T: AsRef<str>>(
     texts: impl IntoIterator<Item = T>,
-    budget: &mut Budget,
-) -> Result<Value<'d>, Failure> {
+    budget: &mut EvalBudget,
+) -> Result<Value<'d>, EvalFailure> {
     let mut out = String::new();
     for text in texts {
         budget.step(1)?;

@@ -3,10 +3,10 @@
 //! `_pods` is a list of maps with `name`, `ip`, `phase`, `ready`, `node`, `restartCount` and `containers`, whose items have
 //! `name`, `state`, `reason` and, after termination, `exitCode`.
 
-use super::super::{Call, Note, PLAIN, Run, Type, Value};
+use super::super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
 use super::{CHECK, COUNT, Object, joined, name_of, number, text_of, unique};
-use crate::template::budget::Budget;
-use crate::template::error::Failure;
+use crate::template::budget::EvalBudget;
+use crate::template::error::EvalFailure;
 use crate::value::{Key, Map, Node};
 
 const PODS: &str = "_pods";
@@ -15,82 +15,82 @@ const PODS: &str = "_pods";
 const RESTARTS: i64 = 2;
 
 /// Texts from the Pods.
-const OF_PODS: Note = Note {
+const OF_PODS: BuiltInNote = BuiltInNote {
     reads: &[PODS],
-    result: Type::Text,
+    result: NoteType::Text,
     ..PLAIN
 };
 
 /// A note that checks if a container waits or terminated for a reason.
-const REASON: Note = Note {
+const REASON: BuiltInNote = BuiltInNote {
     reads: &[PODS],
     ..CHECK
 };
 
-pub(in super::super) static NOTES: &[Note] = &[
-    Note {
+pub(in super::super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "podNames",
         doc: "The names of a workload's Pods, if it is enriched with `pods`.",
         example: (
             "{{ podNames .children.statefulSet }}",
             "koi-tank-0, koi-tank-1",
         ),
-        run: Run::Eager(|call| of_each(call, name_of)),
+        run: NoteBody::Eager(|call| of_each(call, name_of)),
         ..OF_PODS
     },
-    Note {
+    BuiltInNote {
         name: "podIPs",
         doc: "The addresses of a workload's Pods, if it is enriched with `pods`.",
         example: ("{{ podIPs .children.statefulSet }}", "10.0.0.1, 10.0.0.2"),
-        run: Run::Eager(|call| of_each(call, |pod| text_of(pod, "ip"))),
+        run: NoteBody::Eager(|call| of_each(call, |pod| text_of(pod, "ip"))),
         ..OF_PODS
     },
-    Note {
+    BuiltInNote {
         name: "podPhases",
         doc: "The phases of a workload's Pods, if it is enriched with `pods`.",
         example: ("{{ podPhases .children.statefulSet }}", "Running, Pending"),
-        run: Run::Eager(|call| of_each(call, |pod| text_of(pod, "phase"))),
+        run: NoteBody::Eager(|call| of_each(call, |pod| text_of(pod, "phase"))),
         ..OF_PODS
     },
-    Note {
+    BuiltInNote {
         name: "podNodes",
         doc: "The nodes of a workload's Pods, if it is enriched with `pods`.",
         example: ("{{ podNodes .children.statefulSet }}", "north-1, north-2"),
-        run: Run::Eager(|call| of_each(call, |pod| text_of(pod, "node"))),
+        run: NoteBody::Eager(|call| of_each(call, |pod| text_of(pod, "node"))),
         ..OF_PODS
     },
-    Note {
+    BuiltInNote {
         name: "podCount",
         doc: "The number of Pods of a workload, if it is enriched with `pods`.",
         example: ("{{ podCount .children.statefulSet }}", "2"),
         reads: &[PODS],
         ..COUNT
     },
-    Note {
+    BuiltInNote {
         name: "readyPodCount",
         doc: "The number of ready Pods of a workload, if it is enriched with `pods`.",
         example: ("{{ readyPodCount .children.statefulSet }}", "1"),
-        result: Type::Int,
-        run: Run::Eager(ready_count),
+        result: NoteType::Int,
+        run: NoteBody::Eager(ready_count),
         ..OF_PODS
     },
-    Note {
+    BuiltInNote {
         name: "podMaxRestarts",
         doc: "The highest number of restarts of a Pod, if the workload is enriched with `pods`.",
         example: ("{{ podMaxRestarts .children.statefulSet }}", "3"),
-        result: Type::Int,
-        run: Run::Eager(|call| Ok(max_restarts(call)?.into())),
+        result: NoteType::Int,
+        run: NoteBody::Eager(|call| Ok(max_restarts(call)?.into())),
         ..OF_PODS
     },
-    Note {
+    BuiltInNote {
         name: "hasCrashingPod",
         doc: "True if a Pod of a workload restarted more than twice, if it is enriched with `pods`.",
         example: ("{{ hasCrashingPod .children.statefulSet }}", "true"),
-        result: Type::Bool,
-        run: Run::Eager(|call| Ok((max_restarts(call)? > RESTARTS).into())),
+        result: NoteType::Bool,
+        run: NoteBody::Eager(|call| Ok((max_restarts(call)? > RESTARTS).into())),
         ..OF_PODS
     },
-    Note {
+    BuiltInNote {
         name: "podByOrdinal",
         doc: "The Pod whose name ends in the given number, if the workload is enriched with `pods`; null if there is none.",
         example: (
@@ -99,12 +99,12 @@ pub(in super::super) static NOTES: &[Note] = &[
         ),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Any, Type::Int],
-        result: Type::Map,
-        run: Run::Eager(by_ordinal),
+        params: &[NoteType::Any, NoteType::Int],
+        result: NoteType::Map,
+        run: NoteBody::Eager(by_ordinal),
         ..OF_PODS
     },
-    Note {
+    BuiltInNote {
         name: "podContainerState",
         doc: "The state of a container in the Pod whose name ends in the given number, if the workload is enriched with `pods`.",
         example: (
@@ -113,130 +113,130 @@ pub(in super::super) static NOTES: &[Note] = &[
         ),
         min_args: 3,
         max_args: Some(3),
-        params: &[Type::Any, Type::Int, Type::Text],
-        run: Run::Eager(container_state),
+        params: &[NoteType::Any, NoteType::Int, NoteType::Text],
+        run: NoteBody::Eager(container_state),
         ..OF_PODS
     },
-    Note {
+    BuiltInNote {
         name: "podContainerReasons",
         doc: "The reasons why containers of a workload wait or terminated, each once, if it is enriched with `pods`.",
         example: (
             "{{ podContainerReasons .children.statefulSet }}",
             "CrashLoopBackOff",
         ),
-        run: Run::Eager(container_reasons),
+        run: NoteBody::Eager(container_reasons),
         ..OF_PODS
     },
-    Note {
+    BuiltInNote {
         name: "podCrashLoopDetected",
         doc: "True if a container waits or terminated with the reason CrashLoopBackOff, if the workload is enriched with `pods`.",
         example: ("{{ podCrashLoopDetected .children.statefulSet }}", "true"),
-        run: Run::Eager(|call| has_reason(call, "CrashLoopBackOff")),
+        run: NoteBody::Eager(|call| has_reason(call, "CrashLoopBackOff")),
         ..REASON
     },
-    Note {
+    BuiltInNote {
         name: "podImagePullBackOffDetected",
         doc: "True if a container waits or terminated with the reason ImagePullBackOff, if the workload is enriched with `pods`.",
         example: (
             "{{ podImagePullBackOffDetected .children.statefulSet }}",
             "false",
         ),
-        run: Run::Eager(|call| has_reason(call, "ImagePullBackOff")),
+        run: NoteBody::Eager(|call| has_reason(call, "ImagePullBackOff")),
         ..REASON
     },
-    Note {
+    BuiltInNote {
         name: "podErrImagePullDetected",
         doc: "True if a container waits or terminated with the reason ErrImagePull, if the workload is enriched with `pods`.",
         example: (
             "{{ podErrImagePullDetected .children.statefulSet }}",
             "false",
         ),
-        run: Run::Eager(|call| has_reason(call, "ErrImagePull")),
+        run: NoteBody::Eager(|call| has_reason(call, "ErrImagePull")),
         ..REASON
     },
-    Note {
+    BuiltInNote {
         name: "podErrorDetected",
         doc: "True if a container waits or terminated with the reason Error, if the workload is enriched with `pods`.",
         example: ("{{ podErrorDetected .children.statefulSet }}", "false"),
-        run: Run::Eager(|call| has_reason(call, "Error")),
+        run: NoteBody::Eager(|call| has_reason(call, "Error")),
         ..REASON
     },
-    Note {
+    BuiltInNote {
         name: "podOOMKilledDetected",
         doc: "True if a container waits or terminated with the reason OOMKilled, if the workload is enriched with `pods`.",
         example: ("{{ podOOMKilledDetected .children.statefulSet }}", "false"),
-        run: Run::Eager(|call| has_reason(call, "OOMKilled")),
+        run: NoteBody::Eager(|call| has_reason(call, "OOMKilled")),
         ..REASON
     },
-    Note {
+    BuiltInNote {
         name: "podRunContainerErrorDetected",
         doc: "True if a container waits or terminated with the reason RunContainerError, if the workload is enriched with `pods`.",
         example: (
             "{{ podRunContainerErrorDetected .children.statefulSet }}",
             "false",
         ),
-        run: Run::Eager(|call| has_reason(call, "RunContainerError")),
+        run: NoteBody::Eager(|call| has_reason(call, "RunContainerError")),
         ..REASON
     },
-    Note {
+    BuiltInNote {
         name: "podCreateContainerErrorDetected",
         doc: "True if a container waits or terminated with the reason CreateContainerError, if the workload is enriched with `pods`.",
         example: (
             "{{ podCreateContainerErrorDetected .children.statefulSet }}",
             "false",
         ),
-        run: Run::Eager(|call| has_reason(call, "CreateContainerError")),
+        run: NoteBody::Eager(|call| has_reason(call, "CreateContainerError")),
         ..REASON
     },
-    Note {
+    BuiltInNote {
         name: "podInvalidImageNameDetected",
         doc: "True if a container waits or terminated with the reason InvalidImageName, if the workload is enriched with `pods`.",
         example: (
             "{{ podInvalidImageNameDetected .children.statefulSet }}",
             "false",
         ),
-        run: Run::Eager(|call| has_reason(call, "InvalidImageName")),
+        run: NoteBody::Eager(|call| has_reason(call, "InvalidImageName")),
         ..REASON
     },
-    Note {
+    BuiltInNote {
         name: "podPreStartHookErrorDetected",
         doc: "True if a container waits or terminated with the reason PreStartHookError, if the workload is enriched with `pods`.",
         example: (
             "{{ podPreStartHookErrorDetected .children.statefulSet }}",
             "false",
         ),
-        run: Run::Eager(|call| has_reason(call, "PreStartHookError")),
+        run: NoteBody::Eager(|call| has_reason(call, "PreStartHookError")),
         ..REASON
     },
-    Note {
+    BuiltInNote {
         name: "podPostStartHookErrorDetected",
         doc: "True if a container waits or terminated with the reason PostStartHookError, if the workload is enriched with `pods`.",
         example: (
             "{{ podPostStartHookErrorDetected .children.statefulSet }}",
             "false",
         ),
-        run: Run::Eager(|call| has_reason(call, "PostStartHookError")),
+        run: NoteBody::Eager(|call| has_reason(call, "PostStartHookError")),
         ..REASON
     },
 ];
 
 fn of_each<'d>(
-    call: &mut Call<'_, 'd>,
+    call: &mut NoteCall<'_, 'd>,
     text: for<'n> fn(&'n Node) -> &'n str,
-) -> Result<Value<'d>, Failure> {
+) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let pods = object.list(PODS, call.budget)?;
     joined(pods.iter().map(text), call.budget)
 }
 
-fn ready_count<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn ready_count<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let pods = object.list(PODS, call.budget)?.iter();
     let ready = pods.filter(|pod| pod.get("ready").and_then(Node::as_bool) == Some(true));
     Ok(number(ready.count()).into())
 }
 
-fn max_restarts(call: &mut Call<'_, '_>) -> Result<i64, Failure> {
+fn max_restarts(call: &mut NoteCall<'_, '_>) -> Result<i64, EvalFailure> {
     let object = call.object()?;
     let pods = object.list(PODS, call.budget)?.iter();
     let restarts = pods.filter_map(|pod| pod.get("restartCount")?.as_i64());
@@ -253,8 +253,8 @@ fn ordinal(pod: &Node) -> Option<i64> {
 fn pod_of<'o>(
     object: &'o Object<'_, '_>,
     wanted: &Node,
-    budget: &mut Budget,
-) -> Result<Option<&'o Node>, Failure> {
+    budget: &mut EvalBudget,
+) -> Result<Option<&'o Node>, EvalFailure> {
     let wanted = match wanted {
         Node::Null => Some(0),
         node => node.as_i64(),
@@ -263,7 +263,7 @@ fn pod_of<'o>(
     Ok(pods.find(|pod| wanted.is_some() && ordinal(pod) == wanted))
 }
 
-fn by_ordinal<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn by_ordinal<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     const KEYS: [&str; 6] = ["name", "ip", "phase", "ready", "node", "restartCount"];
     let (object, wanted) = (call.object()?, call.take(1));
     let Some(pod) = pod_of(&object, wanted.node(), call.budget)? else {
@@ -282,7 +282,7 @@ fn by_ordinal<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(pod).into())
 }
 
-fn container_state<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn container_state<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let (object, wanted, name) = (call.object()?, call.take(1), call.take(2));
     let pod = pod_of(&object, wanted.node(), call.budget)?;
     let name = name.node().as_str().unwrap_or_default();
@@ -304,8 +304,8 @@ fn containers(pod: Option<&Node>) -> &[Node] {
 /// Returns the reasons of all containers, without empty ones.
 fn reasons<'o>(
     object: &'o Object<'_, '_>,
-    budget: &mut Budget,
-) -> Result<impl Iterator<Item = &'o str>, Failure> {
+    budget: &mut EvalBudget,
+) -> Result<impl Iterator<Item = &'o str>, EvalFailure> {
     let pods = object.list(PODS, budget)?;
     let all = pods.iter().map(|pod| containers(Some(pod)));
     budget.step(all.clone().map(<[Node]>::len).sum::<usize>() as u64)?;
@@ -313,13 +313,13 @@ fn reasons<'o>(
     Ok(reasons.filter(|reason| !reason.is_empty()))
 }
 
-fn container_reasons<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn container_reasons<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let reasons = unique(reasons(&object, call.budget)?);
     joined(reasons, call.budget)
 }
 
-fn has_reason<'d>(call: &mut Call<'_, 'd>, wanted: &str) -> Result<Value<'d>, Failure> {
+fn has_reason<'d>(call: &mut NoteCall<'_, 'd>, wanted: &str) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let found = reasons(&object, call.budget)?.any(|reason| reason == wanted);
     Ok(found.into())

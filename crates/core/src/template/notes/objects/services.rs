@@ -1,8 +1,8 @@
 //! `Service` and its endpoints.
 
-use super::super::{Call, Note, PLAIN, Run, Type, Value};
+use super::super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
 use super::{CHECK, COUNT, INT, TEXT, joined, name_of, text_of};
-use crate::template::error::Failure;
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
 const ENDPOINTS: &str = "_endpoints";
@@ -11,28 +11,28 @@ const SLICE: &str = "endpoints";
 const SUBSETS: &str = "subsets";
 
 /// Texts from the endpoints.
-const OF_ENDPOINTS: Note = Note {
+const OF_ENDPOINTS: BuiltInNote = BuiltInNote {
     reads: &[ENDPOINTS],
-    result: Type::Text,
+    result: NoteType::Text,
     ..PLAIN
 };
 
-pub(in super::super) static NOTES: &[Note] = &[
-    Note {
+pub(in super::super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "serviceClusterIP",
         doc: "The cluster IP of a Service.",
         example: ("{{ serviceClusterIP .children.service }}", "10.96.7.20"),
         reads: &["spec.clusterIP"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "serviceNodePort",
         doc: "The node port of a Service's first port; 0 if it has none.",
         example: ("{{ serviceNodePort .children.service }}", "30080"),
         reads: &["spec.ports.0.nodePort"],
         ..INT
     },
-    Note {
+    BuiltInNote {
         name: "serviceLoadBalancerIP",
         doc: "The address of a Service's load balancer.",
         example: (
@@ -42,14 +42,14 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &["status.loadBalancer.ingress.0.ip"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "serviceLoadBalancerHost",
         doc: "The host name of a Service's load balancer.",
         example: ("{{ serviceLoadBalancerHost .children.service }}", ""),
         reads: &["status.loadBalancer.ingress.0.hostname"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "endpointsReady",
         doc: "True if an EndpointSlice, or a Service that is enriched with `endpoints`, has a ready address.",
         example: (
@@ -57,55 +57,55 @@ pub(in super::super) static NOTES: &[Note] = &[
             "true true",
         ),
         reads: &[ENDPOINTS, SLICE, SUBSETS],
-        run: Run::Eager(ready),
+        run: NoteBody::Eager(ready),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "hasEndpoints",
         doc: "True if a Service has endpoints, if it is enriched with `endpoints`.",
         example: ("{{ hasEndpoints .children.service }}", "true"),
         reads: &[ENDPOINTS],
-        run: Run::Eager(|call| {
+        run: NoteBody::Eager(|call| {
             let object = call.object()?;
             Ok((!object.list(ENDPOINTS, call.budget)?.is_empty()).into())
         }),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "serviceEndpointCount",
         doc: "The number of endpoints of a Service, if it is enriched with `endpoints`.",
         example: ("{{ serviceEndpointCount .children.service }}", "2"),
         reads: &[ENDPOINTS],
         ..COUNT
     },
-    Note {
+    BuiltInNote {
         name: "serviceEndpoints",
         doc: "The addresses and ports of a Service's endpoints, if it is enriched with `endpoints`.",
         example: (
             "{{ serviceEndpoints .children.service }}",
             "10.0.0.1:8080, 10.0.0.2:8080",
         ),
-        run: Run::Eager(|call| endpoints(call, usize::MAX)),
+        run: NoteBody::Eager(|call| endpoints(call, usize::MAX)),
         ..OF_ENDPOINTS
     },
-    Note {
+    BuiltInNote {
         name: "serviceFirstEndpoint",
         doc: "The address and port of a Service's first endpoint, if it is enriched with `endpoints`.",
         example: (
             "{{ serviceFirstEndpoint .children.service }}",
             "10.0.0.1:8080",
         ),
-        run: Run::Eager(|call| endpoints(call, 1)),
+        run: NoteBody::Eager(|call| endpoints(call, 1)),
         ..OF_ENDPOINTS
     },
-    Note {
+    BuiltInNote {
         name: "backingPodCount",
         doc: "The number of Pods behind a Service, if it is enriched with `backingpods`.",
         example: ("{{ backingPodCount .children.service }}", "2"),
         reads: &[PODS],
         ..COUNT
     },
-    Note {
+    BuiltInNote {
         name: "backingPodNames",
         doc: "The names of the Pods behind a Service, if it is enriched with `backingpods`.",
         example: (
@@ -113,8 +113,8 @@ pub(in super::super) static NOTES: &[Note] = &[
             "koi-tank-0, koi-tank-1",
         ),
         reads: &[PODS],
-        result: Type::Text,
-        run: Run::Eager(|call| {
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| {
             let object = call.object()?;
             joined(
                 object.list(PODS, call.budget)?.iter().map(name_of),
@@ -129,7 +129,7 @@ pub(in super::super) static NOTES: &[Note] = &[
 /// is ready.
 ///
 /// Source: discovery.k8s.io/v1 `EndpointConditions`, v1 `EndpointSubset`.
-fn ready<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn ready<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let enriched = object.list(ENDPOINTS, call.budget)?.iter();
     let slice = object.list(SLICE, call.budget)?.iter();
@@ -149,7 +149,7 @@ fn ready<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(found.into())
 }
 
-fn endpoints<'d>(call: &mut Call<'_, 'd>, most: usize) -> Result<Value<'d>, Failure> {
+fn endpoints<'d>(call: &mut NoteCall<'_, 'd>, most: usize) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let endpoints = object.list(ENDPOINTS, call.budget)?.iter().take(most);
     let texts = endpoints.map(|endpoint| {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::super::{SAMPLE, all};
 use crate::template::tests::{node, text};
-use crate::template::{Budget, Data, Template};
+use crate::template::{Data, EvalBudget, Template};
 use crate::value::{Node, Path, project};
 
 /// The object of the reference, without its Pods, which are in the sample of all notes.
@@ -135,9 +135,9 @@ fn what_is_no_object_has_the_zero_value_but_for_four() {
 fn the_root_is_an_object_that_need_not_be_copied() {
     let sample: Node = serde_saphyr::from_str(SAMPLE).unwrap();
     let data = Data::of(&sample);
-    let mut budget = Budget {
+    let mut budget = EvalBudget {
         bytes: 64,
-        ..Budget::default()
+        ..EvalBudget::default()
     };
     for (source, expected) in [
         ("{{ name . }}", "koi"),
@@ -288,7 +288,7 @@ proptest! {
             let rest = if note.name == "labelMatches" { "\"app\" \"pump\"" } else { rest };
             let source = format!("{{{{ {} .d {rest} }}}}", note.name);
             let template = Template::parse(&source).unwrap();
-            let on = |root: &Node| template.render_text(&Data::of(root), &mut Budget::default());
+            let on = |root: &Node| template.render_text(&Data::of(root), &mut EvalBudget::default());
             let part = project(&root, template.reads());
             prop_assert_eq!(on(&part), on(&root), "{}", source);
             prop_assert!(on(&root).is_ok(), "{}", source);

@@ -1,74 +1,74 @@
 //! `PersistentVolumeClaim`.
 
-use super::super::{Call, Note, PLAIN, Run, Type, Value};
+use super::super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
 use super::{CHECK, TEXT, joined, text_of};
-use crate::template::error::Failure;
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
 const PHASE: &str = "status.phase";
 const MODES: &str = "spec.accessModes";
 const VOLUME: &str = "_pv";
 
-pub(in super::super) static NOTES: &[Note] = &[
-    Note {
+pub(in super::super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "pvcBound",
         doc: "True if a volume claim is bound.",
         example: ("{{ pvcBound .children.pvc }}", "true"),
         reads: &[PHASE],
-        run: Run::Eager(|call| Ok((call.object()?.text(PHASE) == "Bound").into())),
+        run: NoteBody::Eager(|call| Ok((call.object()?.text(PHASE) == "Bound").into())),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "pvcPhase",
         doc: "The phase of a volume claim.",
         example: ("{{ pvcPhase .children.pvc }}", "Bound"),
         reads: &[PHASE],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "pvcCapacity",
         doc: "The storage that a volume claim requests.",
         example: ("{{ pvcCapacity .children.pvc }}", "10Gi"),
         reads: &["spec.resources.requests.storage"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "pvcStorageClass",
         doc: "The storage class of a volume claim.",
         example: ("{{ pvcStorageClass .children.pvc }}", "fast"),
         reads: &["spec.storageClassName"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "pvcAccessModes",
         doc: "The access modes of a volume claim.",
         example: ("{{ pvcAccessModes .children.pvc }}", "ReadWriteOnce"),
         reads: &[MODES],
-        result: Type::Text,
-        run: Run::Eager(|call| {
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| {
             let object = call.object()?;
             let modes = object.list(MODES, call.budget)?.iter();
             joined(modes.filter_map(Node::as_str), call.budget)
         }),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "pvcProvisioner",
         doc: "The provisioner of a claim's volume, if it is enriched with `pv`.",
         example: ("{{ pvcProvisioner .children.pvc }}", "disks.garden.example"),
         reads: &[VOLUME],
-        result: Type::Text,
-        run: Run::Eager(provisioner),
+        result: NoteType::Text,
+        run: NoteBody::Eager(provisioner),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "pvcVolumeMode",
         doc: "The mode of a claim's volume: `Filesystem` or `Block`.",
         example: ("{{ pvcVolumeMode .children.pvc }}", "Block"),
         reads: &["_pv.volumeMode", "_pv.spec.volumeMode", "spec.volumeMode"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "pvcStorageClassProvisioner",
         doc: "The provisioner of a claim's storage class, if it is enriched with `storageclass`.",
         example: (
@@ -78,7 +78,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &["_storageClass.provisioner"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "pvcStorageClassReclaimPolicy",
         doc: "The reclaim policy of a claim's storage class, if it is enriched with `storageclass`.",
         example: ("{{ pvcStorageClassReclaimPolicy .children.pvc }}", "Retain"),
@@ -88,7 +88,7 @@ pub(in super::super) static NOTES: &[Note] = &[
 ];
 
 /// The provisioner as enriched, or from a `PersistentVolume`: the annotation or the driver.
-fn provisioner<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn provisioner<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let volume = object.at(VOLUME);
     let annotations = volume

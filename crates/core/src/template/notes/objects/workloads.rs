@@ -1,8 +1,8 @@
 //! `Deployment`, `StatefulSet` and `ReplicaSet`.
 
-use super::super::{Call, Note, Run, Type, Value};
+use super::super::{BuiltInNote, NoteBody, NoteCall, NoteType, Value};
 use super::{CHECK, COUNT, INT, Object, PLAIN, TEXT, name_of};
-use crate::template::error::Failure;
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
 const DESIRED: &str = "spec.replicas";
@@ -10,37 +10,37 @@ const READY: &str = "status.readyReplicas";
 const UPDATED: &str = "status.updatedReplicas";
 const REPLICA_SETS: &str = "_replicaSets";
 
-pub(in super::super) static NOTES: &[Note] = &[
-    Note {
+pub(in super::super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "desiredReplicas",
         doc: "The desired number of replicas of a workload; 1 if not set.",
         example: ("{{ desiredReplicas .children.deployment }}", "3"),
         reads: &[DESIRED],
-        run: Run::Eager(|call| Ok(desired(&call.object()?).into())),
+        run: NoteBody::Eager(|call| Ok(desired(&call.object()?).into())),
         ..INT
     },
-    Note {
+    BuiltInNote {
         name: "readyReplicas",
         doc: "The number of ready replicas of a workload.",
         example: ("{{ readyReplicas .children.deployment }}", "2"),
         reads: &[READY],
         ..INT
     },
-    Note {
+    BuiltInNote {
         name: "availableReplicas",
         doc: "The number of available replicas of a workload.",
         example: ("{{ availableReplicas .children.deployment }}", "1"),
         reads: &["status.availableReplicas"],
         ..INT
     },
-    Note {
+    BuiltInNote {
         name: "updatedReplicas",
         doc: "The number of replicas of a workload that are updated to its current template.",
         example: ("{{ updatedReplicas .children.deployment }}", "3"),
         reads: &[UPDATED],
         ..INT
     },
-    Note {
+    BuiltInNote {
         name: "allReplicasReady",
         aliases: &["replicasReady"],
         doc: "True if the number of ready replicas of a workload is the desired one; false if there is no workload.",
@@ -49,18 +49,18 @@ pub(in super::super) static NOTES: &[Note] = &[
             "false true",
         ),
         reads: &[DESIRED, READY],
-        run: Run::Eager(|call| Ok(reached(&call.object()?, READY).into())),
+        run: NoteBody::Eager(|call| Ok(reached(&call.object()?, READY).into())),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "rolloutComplete",
         doc: "True if all replicas of a workload are updated to its current template; false if there is no workload.",
         example: ("{{ rolloutComplete .children.deployment }}", "true"),
         reads: &[DESIRED, UPDATED],
-        run: Run::Eager(|call| Ok(reached(&call.object()?, UPDATED).into())),
+        run: NoteBody::Eager(|call| Ok(reached(&call.object()?, UPDATED).into())),
         ..CHECK
     },
-    Note {
+    BuiltInNote {
         name: "statefulSetCurrentRevision",
         doc: "The current revision in a StatefulSet's status: that of Pods that are not updated yet.",
         example: (
@@ -70,7 +70,7 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &["status.currentRevision"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "statefulSetUpdateRevision",
         doc: "The update revision in a StatefulSet's status: that of updated Pods.",
         example: (
@@ -80,52 +80,52 @@ pub(in super::super) static NOTES: &[Note] = &[
         reads: &["status.updateRevision"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "statefulSetPVCCount",
         doc: "The number of volume claims of a StatefulSet, if it is enriched with `pvcs`.",
         example: ("{{ statefulSetPVCCount .children.statefulSet }}", "2"),
         reads: &["_pvcs"],
         ..COUNT
     },
-    Note {
+    BuiltInNote {
         name: "deploymentReplicaSetCount",
         doc: "The number of ReplicaSets of a Deployment, including those without replicas, if it is enriched with `replicasets`.",
         example: ("{{ deploymentReplicaSetCount .children.deployment }}", "2"),
         reads: &[REPLICA_SETS],
         ..COUNT
     },
-    Note {
+    BuiltInNote {
         name: "deploymentReplicaSets",
         doc: "The names of a Deployment's ReplicaSets, if it is enriched with `replicasets`.",
         example: (
             "{{ deploymentReplicaSets .children.deployment }}",
             "[koi-pump-6c5 koi-pump-7d9]",
         ),
-        result: Type::List,
+        result: NoteType::List,
         reads: &[REPLICA_SETS],
-        run: Run::Eager(|call| replica_sets(call, false)),
+        run: NoteBody::Eager(|call| replica_sets(call, false)),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "oldDeploymentReplicaSets",
         doc: "The names of a Deployment's ReplicaSets with older templates than the current one, if it is enriched with `replicasets`.",
         example: (
             "{{ oldDeploymentReplicaSets .children.deployment }}",
             "[koi-pump-6c5]",
         ),
-        result: Type::List,
+        result: NoteType::List,
         reads: &[REPLICA_SETS],
-        run: Run::Eager(|call| replica_sets(call, true)),
+        run: NoteBody::Eager(|call| replica_sets(call, true)),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "replicaSetOwnerName",
         doc: "The name of a ReplicaSet's owner.",
         example: ("{{ replicaSetOwnerName .children.replicaSet }}", "koi-pump"),
         reads: &["_owner.name", "metadata.ownerReferences.0.name"],
         ..TEXT
     },
-    Note {
+    BuiltInNote {
         name: "replicaSetOwnerKind",
         doc: "The kind of a ReplicaSet's owner.",
         example: (
@@ -147,7 +147,7 @@ fn reached(object: &Object<'_, '_>, count: &str) -> bool {
 }
 
 /// Returns the names of all replica sets, or of those with an older Pod template than the newest.
-fn replica_sets<'d>(call: &mut Call<'_, 'd>, old: bool) -> Result<Value<'d>, Failure> {
+fn replica_sets<'d>(call: &mut NoteCall<'_, 'd>, old: bool) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let sets = object.list(REPLICA_SETS, call.budget)?;
     let newest = sets.iter().map(revision).max();

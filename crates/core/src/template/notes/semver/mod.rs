@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 
 use semver::{BuildMetadata, Prerelease, Version};
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
-use crate::template::error::Failure;
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
 /// The maximum length of a version.
@@ -16,58 +16,58 @@ const LONGEST: usize = 256;
 /// Parsing a version costs as much as several expressions.
 const STEPS_A_VERSION: u64 = 8;
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "semverMajor",
         doc: "The major number of a version, as text; empty if it is not a version.",
         example: (r#"{{ semverMajor "v4.5.6" }}"#, "4"),
-        params: &[Type::Text],
-        result: Type::Text,
-        run: Run::Eager(|call| part(call, |version| version.major)),
+        params: &[NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| part(call, |version| version.major)),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "semverMinor",
         doc: "The minor number of a version, as text; empty if it is not a version.",
         example: (r#"{{ semverMinor "v4.5.6" }}"#, "5"),
-        params: &[Type::Text],
-        result: Type::Text,
-        run: Run::Eager(|call| part(call, |version| version.minor)),
+        params: &[NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| part(call, |version| version.minor)),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "semverPatch",
         doc: "The patch number of a version, as text; empty if it is not a version.",
         example: (r#"{{ semverPatch "v4.5.6-rc.1" }}"#, "6"),
-        params: &[Type::Text],
-        result: Type::Text,
-        run: Run::Eager(|call| part(call, |version| version.patch)),
+        params: &[NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(|call| part(call, |version| version.patch)),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "semverValid",
         doc: "True if the text is a version: `1.2.3`, with or without a `v`, a prerelease and a build; minor and patch are optional.",
         example: (
             r#"{{ semverValid "v1.2.3-rc.1" }} {{ semverValid "1.x" }}"#,
             "true false",
         ),
-        params: &[Type::Text],
-        result: Type::Bool,
-        run: Run::Eager(|call| Ok(version(call, 0)?.is_some().into())),
+        params: &[NoteType::Text],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(|call| Ok(version(call, 0)?.is_some().into())),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "semverCompare",
         doc: "-1, 0 or 1 if the first version is lower than, equal to or higher than the second; 0 if either is not a version.",
         example: (r#"{{ semverCompare "1.10.0" "1.9.0" }}"#, "1"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Text],
-        result: Type::Int,
-        run: Run::Eager(compare),
+        params: &[NoteType::Text],
+        result: NoteType::Int,
+        run: NoteBody::Eager(compare),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "semverBump",
         doc: "The next version by its `major`, `minor` or `patch` number, without `v`, prerelease and build; a text that is not a version is returned unchanged.",
         example: (
@@ -76,12 +76,12 @@ pub(super) static NOTES: &[Note] = &[
         ),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Text],
-        result: Type::Text,
-        run: Run::Eager(bump),
+        params: &[NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(bump),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "semverConstraint",
         doc: "True if a version satisfies a constraint, such as `^1.2`, `~1.4 || >=2, !=2.3.1`, `1.x` or `1.2 - 2.0`; false if either is malformed.",
         example: (
@@ -90,19 +90,22 @@ pub(super) static NOTES: &[Note] = &[
         ),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Text],
-        result: Type::Bool,
-        run: Run::Eager(satisfies),
+        params: &[NoteType::Text],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(satisfies),
         ..PLAIN
     },
 ];
 
-fn part<'d>(call: &mut Call<'_, 'd>, part: fn(&Version) -> u64) -> Result<Value<'d>, Failure> {
+fn part<'d>(
+    call: &mut NoteCall<'_, 'd>,
+    part: fn(&Version) -> u64,
+) -> Result<Value<'d>, EvalFailure> {
     let number = version(call, 0)?.map(|version| part(&version).to_string());
     Ok(Node::from(number.unwrap_or_default()).into())
 }
 
-fn compare<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn compare<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let versions = version(call, 0)?.zip(version(call, 1)?);
     let order = match versions.map(|(a, b)| a.cmp_precedence(&b)) {
         Some(Ordering::Less) => -1,
@@ -112,7 +115,7 @@ fn compare<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(i64::from(order).into())
 }
 
-fn bump<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn bump<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let next = version(call, 0)?.and_then(|version| next(&version, call.text(1)));
     Ok(match next {
         Some(next) => Node::from(next.to_string()).into(),
@@ -121,7 +124,7 @@ fn bump<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     })
 }
 
-fn satisfies<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn satisfies<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let Some(version) = version(call, 0)? else {
         return Ok(false.into());
     };
@@ -137,7 +140,7 @@ pub(in crate::template) fn check(constraint: &str, version: &Version) -> Option<
 }
 
 /// Parses an argument as a version.
-fn version(call: &mut Call<'_, '_>, position: usize) -> Result<Option<Version>, Failure> {
+fn version(call: &mut NoteCall<'_, '_>, position: usize) -> Result<Option<Version>, EvalFailure> {
     call.budget.step(STEPS_A_VERSION)?;
     Ok(parse(call.text(position)))
 }

@@ -5,8 +5,8 @@
 use jiff::civil::{DateTime, Weekday};
 use jiff::tz::Offset;
 
-use crate::template::budget::Budget;
-use crate::template::error::Failure;
+use crate::template::budget::EvalBudget;
+use crate::template::error::EvalFailure;
 use crate::template::print;
 
 const MONTHS: [&str; 12] = [
@@ -138,8 +138,8 @@ pub(in crate::template) fn format(
     time: DateTime,
     offset: Offset,
     layout: &str,
-    budget: &mut Budget,
-) -> Result<(), Failure> {
+    budget: &mut EvalBudget,
+) -> Result<(), EvalFailure> {
     let mut rest = layout;
     while let Some(first) = rest.chars().next() {
         budget.step(STEPS_AN_ELEMENT)?;

@@ -10,45 +10,45 @@ use jiff::civil::{DateTime, Weekday};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
 
-use super::{Call, Note, PLAIN, Run, Type, Value};
+use super::{BuiltInNote, NoteBody, NoteCall, NoteType, PLAIN, Value};
 use crate::api::duration;
-use crate::template::error::Failure;
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 use crate::window::time_of_day;
 
 /// A note that reads the present time.
-const CLOCK: Note = Note {
-    params: &[Type::Text],
+const CLOCK: BuiltInNote = BuiltInNote {
+    params: &[NoteType::Text],
     clock: true,
     ..PLAIN
 };
 
-pub(super) static NOTES: &[Note] = &[
-    Note {
+pub(super) static NOTES: &[BuiltInNote] = &[
+    BuiltInNote {
         name: "timeAgo",
         doc: "The time since a timestamp, in its largest unit of seconds, minutes, hours and days.",
         example: (r#"{{ timeAgo "2026-05-08T11:58:30Z" }}"#, "1m ago"),
-        result: Type::Text,
-        run: Run::Eager(time_ago),
+        result: NoteType::Text,
+        run: NoteBody::Eager(time_ago),
         ..CLOCK
     },
-    Note {
+    BuiltInNote {
         name: "timeSince",
         doc: "The whole seconds since a timestamp; negative if it is in the future.",
         example: (r#"{{ timeSince "2026-05-08T11:58:30Z" }}"#, "90"),
-        result: Type::Int,
-        run: Run::Eager(time_since),
+        result: NoteType::Int,
+        run: NoteBody::Eager(time_since),
         ..CLOCK
     },
-    Note {
+    BuiltInNote {
         name: "timeUntil",
         doc: "The time until a timestamp, in whole seconds, as a duration; `0s` if it has passed.",
         example: (r#"{{ timeUntil "2026-05-08T13:30:00Z" }}"#, "1h30m0s"),
-        result: Type::Text,
-        run: Run::Eager(time_until),
+        result: NoteType::Text,
+        run: NoteBody::Eager(time_until),
         ..CLOCK
     },
-    Note {
+    BuiltInNote {
         name: "timeFormat",
         doc: "A timestamp in a layout, written as Go's reference time, Mon Jan 2 15:04:05 MST 2006.",
         example: (
@@ -57,76 +57,76 @@ pub(super) static NOTES: &[Note] = &[
         ),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Text],
-        result: Type::Text,
-        run: Run::Eager(time_format),
+        params: &[NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(time_format),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "isExpired",
         doc: "True if more than a duration has passed since a timestamp; false if either is malformed.",
         example: (r#"{{ isExpired "2026-05-01" "7d" }}"#, "true"),
         min_args: 2,
         max_args: Some(2),
-        result: Type::Bool,
-        run: Run::Eager(is_expired),
+        result: NoteType::Bool,
+        run: NoteBody::Eager(is_expired),
         ..CLOCK
     },
-    Note {
+    BuiltInNote {
         name: "durationSeconds",
         doc: "The whole seconds of a duration such as `1h30m` or `2w`; 0 if it is malformed.",
         example: (r#"{{ durationSeconds "1w" }}"#, "604800"),
-        params: &[Type::Text],
-        result: Type::Int,
-        run: Run::Eager(duration_seconds),
+        params: &[NoteType::Text],
+        result: NoteType::Int,
+        run: NoteBody::Eager(duration_seconds),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "durationAdd",
         doc: "The sum of two durations, either of which may be negative; `0s` if one is malformed.",
         example: (r#"{{ durationAdd "1h" "45m" }}"#, "1h45m0s"),
         min_args: 2,
         max_args: Some(2),
-        params: &[Type::Text],
-        result: Type::Text,
-        run: Run::Eager(duration_add),
+        params: &[NoteType::Text],
+        result: NoteType::Text,
+        run: NoteBody::Eager(duration_add),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "durationValid",
         doc: "True if the text is a duration: numbers with the units ns, us, ms, s, m, h, d, w, mo and y.",
         example: (
             r#"{{ durationValid "1d12h" }} {{ durationValid "3x" }}"#,
             "true false",
         ),
-        params: &[Type::Text],
-        result: Type::Bool,
-        run: Run::Eager(|call| Ok(duration_of(call, 0)?.is_some().into())),
+        params: &[NoteType::Text],
+        result: NoteType::Bool,
+        run: NoteBody::Eager(|call| Ok(duration_of(call, 0)?.is_some().into())),
         ..PLAIN
     },
-    Note {
+    BuiltInNote {
         name: "weekday",
         doc: "True if the day is Monday to Friday.",
         example: ("{{ weekday }}", "true"),
         min_args: 0,
         max_args: Some(0),
         params: &[],
-        result: Type::Bool,
-        run: Run::Eager(|call| Ok((!is_weekend(call)).into())),
+        result: NoteType::Bool,
+        run: NoteBody::Eager(|call| Ok((!is_weekend(call)).into())),
         ..CLOCK
     },
-    Note {
+    BuiltInNote {
         name: "weekend",
         doc: "True if the day is Saturday or Sunday.",
         example: ("{{ weekend }}", "false"),
         min_args: 0,
         max_args: Some(0),
         params: &[],
-        result: Type::Bool,
-        run: Run::Eager(|call| Ok(is_weekend(call).into())),
+        result: NoteType::Bool,
+        run: NoteBody::Eager(|call| Ok(is_weekend(call).into())),
         ..CLOCK
     },
-    Note {
+    BuiltInNote {
         name: "timeInWindow",
         doc: "True if the time is between two times of the day, `HH:MM`, the first included and the second not. A window whose end is before its start crosses midnight.",
         example: (
@@ -135,18 +135,18 @@ pub(super) static NOTES: &[Note] = &[
         ),
         min_args: 2,
         max_args: Some(2),
-        result: Type::Bool,
-        run: Run::Eager(|call| Ok(in_window(call).into())),
+        result: NoteType::Bool,
+        run: NoteBody::Eager(|call| Ok(in_window(call).into())),
         ..CLOCK
     },
-    Note {
+    BuiltInNote {
         name: "timeNotInWindow",
         doc: "The opposite of `timeInWindow`.",
         example: (r#"{{ timeNotInWindow "09:00" "12:00" }}"#, "true"),
         min_args: 2,
         max_args: Some(2),
-        result: Type::Bool,
-        run: Run::Eager(|call| Ok((!in_window(call)).into())),
+        result: NoteType::Bool,
+        run: NoteBody::Eager(|call| Ok((!in_window(call)).into())),
         ..CLOCK
     },
 ];
@@ -160,7 +160,7 @@ const LONGEST: usize = 256;
 /// More than the length of any of the short texts.
 const SHORT_TEXT: usize = 64;
 
-fn time_ago<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn time_ago<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     call.budget.text(SHORT_TEXT)?;
     let text = age(call)?.map(|age| match age.as_secs().max(0) {
         seconds @ ..60 => format!("{seconds}s ago"),
@@ -171,11 +171,11 @@ fn time_ago<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(text.unwrap_or_default()).into())
 }
 
-fn time_since<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn time_since<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     Ok(age(call)?.map_or(0, |age| age.as_secs()).into())
 }
 
-fn time_until<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn time_until<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     call.budget.text(SHORT_TEXT)?;
     let text = age(call)?.map(|age| {
         let seconds = age.as_secs().min(0).unsigned_abs();
@@ -184,7 +184,7 @@ fn time_until<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(text.unwrap_or_default()).into())
 }
 
-fn time_format<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn time_format<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     call.budget.step(STEPS_A_TIME)?;
     let mut out = String::new();
     if let Some((time, offset)) = moment(call.text(0)) {
@@ -195,19 +195,19 @@ fn time_format<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
     Ok(Node::from(out).into())
 }
 
-fn is_expired<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn is_expired<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let expired = age(call)?.zip(duration_of(call, 1)?);
     Ok(expired
         .is_some_and(|(age, lifetime)| age.as_nanos() > lifetime)
         .into())
 }
 
-fn duration_seconds<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn duration_seconds<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let seconds = duration_of(call, 0)?.unwrap_or(0) / NANOS;
     Ok(i64::try_from(seconds).unwrap_or_default().into())
 }
 
-fn duration_add<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
+fn duration_add<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     call.budget.text(SHORT_TEXT)?;
     let sum = duration_of(call, 0)?
         .zip(duration_of(call, 1)?)
@@ -216,24 +216,24 @@ fn duration_add<'d>(call: &mut Call<'_, 'd>) -> Result<Value<'d>, Failure> {
 }
 
 /// Returns the time since the first argument.
-fn age(call: &mut Call<'_, '_>) -> Result<Option<SignedDuration>, Failure> {
+fn age(call: &mut NoteCall<'_, '_>) -> Result<Option<SignedDuration>, EvalFailure> {
     call.budget.step(STEPS_A_TIME)?;
     let time = moment(call.text(0)).and_then(|(time, offset)| offset.to_timestamp(time).ok());
     Ok(time.map(|time| call.data.now().duration_since(time)))
 }
 
 /// Parses an argument as a duration in nanoseconds.
-fn duration_of(call: &mut Call<'_, '_>, position: usize) -> Result<Option<i128>, Failure> {
+fn duration_of(call: &mut NoteCall<'_, '_>, position: usize) -> Result<Option<i128>, EvalFailure> {
     call.budget.step(STEPS_A_TIME)?;
     Ok(signed(call.text(position)))
 }
 
-fn is_weekend(call: &Call<'_, '_>) -> bool {
+fn is_weekend(call: &NoteCall<'_, '_>) -> bool {
     let today = Offset::UTC.to_datetime(call.data.now()).weekday();
     matches!(today, Weekday::Saturday | Weekday::Sunday)
 }
 
-fn in_window(call: &Call<'_, '_>) -> bool {
+fn in_window(call: &NoteCall<'_, '_>) -> bool {
     let (Some(from), Some(to)) = (time_of_day(call.text(0)), time_of_day(call.text(1))) else {
         return false;
     };

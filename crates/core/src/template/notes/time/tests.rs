@@ -1,5 +1,5 @@
 use super::*;
-use crate::template::{Budget, Data, Template};
+use crate::template::{Data, EvalBudget, Template};
 
 /// Returns the text of a template at Friday, 2026-01-09T12:00:00Z.
 fn text(source: &str) -> String {
@@ -9,7 +9,9 @@ fn text(source: &str) -> String {
 fn text_at(now: &str, source: &str) -> String {
     let data = Data::new().at(now.parse().unwrap());
     let template = Template::parse(source).unwrap();
-    template.render_text(&data, &mut Budget::default()).unwrap()
+    template
+        .render_text(&data, &mut EvalBudget::default())
+        .unwrap()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Floats.
 
 use super::Printer;
-use crate::template::error::Failure;
+use crate::template::error::EvalFailure;
 use crate::value::Node;
 
 pub(super) const VERBS: &str = "vbeEfFgGxX";
@@ -14,7 +14,7 @@ const STORED_BITS: u32 = 52;
 
 impl Printer<'_> {
     /// Prints a float: `%v` exactly, the other verbs as Go does.
-    pub(super) fn float(&mut self, n: f64, verb: char) -> Result<(), Failure> {
+    pub(super) fn float(&mut self, n: f64, verb: char) -> Result<(), EvalFailure> {
         let precision = self.flags.precision;
         self.budget.longer(self.out.len(), precision.unwrap_or(0))?;
         let mut digits = magnitude(n.abs(), verb, precision, self.exact);

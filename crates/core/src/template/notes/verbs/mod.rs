@@ -8,8 +8,8 @@ mod float;
 mod number;
 mod quote;
 
-use crate::template::budget::Budget;
-use crate::template::error::Failure;
+use crate::template::budget::EvalBudget;
+use crate::template::error::EvalFailure;
 use crate::template::print;
 use crate::value::Node;
 
@@ -82,11 +82,11 @@ pub(super) struct Printer<'a> {
     flags: Flags,
     /// True if `%v` writes floats exactly, without an exponent.
     exact: bool,
-    budget: &'a mut Budget,
+    budget: &'a mut EvalBudget,
 }
 
 impl<'a> Printer<'a> {
-    pub(super) fn new(args: &'a [Arg<'a>], budget: &'a mut Budget) -> Printer<'a> {
+    pub(super) fn new(args: &'a [Arg<'a>], budget: &'a mut EvalBudget) -> Printer<'a> {
         Printer {
             out: String::new(),
             args,
@@ -103,7 +103,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints a format and its arguments.
-    pub(super) fn printf(mut self, format: &str) -> Result<String, Failure> {
+    pub(super) fn printf(mut self, format: &str) -> Result<String, EvalFailure> {
         let mut cursor = Cursor {
             rest: format,
             arg: 0,
@@ -125,7 +125,7 @@ impl<'a> Printer<'a> {
 
     /// Prints all arguments with `%v`. With `line`, spaces separate all arguments and a line break ends the text; else
     /// spaces separate only arguments that are both not texts.
-    pub(super) fn print(mut self, line: bool) -> Result<String, Failure> {
+    pub(super) fn print(mut self, line: bool) -> Result<String, EvalFailure> {
         let mut text_before = true;
         for (at, arg) in self.args.iter().enumerate() {
             let text = matches!(arg.node, Node::Str(_));
@@ -142,7 +142,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints one verb, from after its percent sign.
-    fn verb(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+    fn verb(&mut self, cursor: &mut Cursor<'_>) -> Result<(), EvalFailure> {
         self.flags = Flags::default();
         cursor.sound = true;
         self.read_flags(cursor);
@@ -202,7 +202,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn star_width(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+    fn star_width(&mut self, cursor: &mut Cursor<'_>) -> Result<(), EvalFailure> {
         match cursor.star(self.args) {
             Some(width) => {
                 self.flags.width = Some(width.unsigned_abs());
@@ -216,7 +216,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn star_precision(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+    fn star_precision(&mut self, cursor: &mut Cursor<'_>) -> Result<(), EvalFailure> {
         match cursor.star(self.args).map(usize::try_from) {
             Some(Ok(precision)) => {
                 self.flags.precision = Some(precision);
@@ -226,7 +226,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn extra(&mut self, from: usize) -> Result<(), Failure> {
+    fn extra(&mut self, from: usize) -> Result<(), EvalFailure> {
         self.flags = Flags::default();
         self.write("%!(EXTRA ")?;
         for (at, arg) in self.args.iter().enumerate().skip(from) {
@@ -246,7 +246,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints one value with one verb.
-    fn arg(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
+    fn arg(&mut self, arg: Arg<'_>, verb: char) -> Result<(), EvalFailure> {
         self.budget.step(STEPS_A_VALUE)?;
         if verb == 'T' {
             return match arg.type_name() {
@@ -275,7 +275,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn tree(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
+    fn tree(&mut self, arg: Arg<'_>, verb: char) -> Result<(), EvalFailure> {
         match arg.node {
             Node::Map(map) => {
                 self.write("map[")?;
@@ -297,14 +297,14 @@ impl<'a> Printer<'a> {
         self.write("]")
     }
 
-    fn item(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
+    fn item(&mut self, arg: Arg<'_>, verb: char) -> Result<(), EvalFailure> {
         match arg.node {
             Node::Null => self.write("<nil>"),
             _ => self.arg(arg, verb),
         }
     }
 
-    fn bad_verb(&mut self, arg: Arg<'_>, verb: char) -> Result<(), Failure> {
+    fn bad_verb(&mut self, arg: Arg<'_>, verb: char) -> Result<(), EvalFailure> {
         let Some(name) = arg.type_name() else {
             return self.complain(verb, "(<nil>)");
         };
@@ -315,18 +315,18 @@ impl<'a> Printer<'a> {
         self.write(")")
     }
 
-    fn complain(&mut self, verb: char, what: &str) -> Result<(), Failure> {
+    fn complain(&mut self, verb: char, what: &str) -> Result<(), EvalFailure> {
         self.write("%!")?;
         self.write(verb.encode_utf8(&mut [0; 4]))?;
         self.write(what)
     }
 
-    fn write(&mut self, text: &str) -> Result<(), Failure> {
+    fn write(&mut self, text: &str) -> Result<(), EvalFailure> {
         print::append(&mut self.out, text, self.budget)
     }
 
     /// Pads a text to the width: in characters, with spaces, or with zeros on the left.
-    fn pad(&mut self, text: &str) -> Result<(), Failure> {
+    fn pad(&mut self, text: &str) -> Result<(), EvalFailure> {
         let width = self.flags.width.unwrap_or(0);
         if width == 0 {
             return self.write(text);
@@ -340,7 +340,7 @@ impl<'a> Printer<'a> {
         self.write(text)
     }
 
-    fn fill(&mut self, with: char, count: usize) -> Result<(), Failure> {
+    fn fill(&mut self, with: char, count: usize) -> Result<(), EvalFailure> {
         self.budget.longer(self.out.len(), count)?;
         self.out.extend(std::iter::repeat_n(with, count));
         Ok(())

@@ -1,13 +1,13 @@
 //! Integers.
 
 use super::Printer;
-use crate::template::error::Failure;
+use crate::template::error::EvalFailure;
 
 pub(super) const INTEGER_VERBS: &str = "vdboOxXcqU";
 
 impl Printer<'_> {
     /// Prints a 64-bit integer, signed or unsigned.
-    pub(super) fn integer(&mut self, n: i128, verb: char) -> Result<(), Failure> {
+    pub(super) fn integer(&mut self, n: i128, verb: char) -> Result<(), EvalFailure> {
         let magnitude = n.unsigned_abs();
         let digits = match verb {
             'c' => return self.pad(character(n).encode_utf8(&mut [0; 4])),
@@ -60,7 +60,7 @@ impl Printer<'_> {
     }
 
     /// `U+0041`, followed by the character itself with `#`.
-    fn code_point(&mut self, n: i128) -> Result<(), Failure> {
+    fn code_point(&mut self, n: i128) -> Result<(), EvalFailure> {
         // Negative numbers are printed as their bits.
         #[expect(
             clippy::cast_possible_truncation,

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::Printer;
-use crate::template::error::Failure;
+use crate::template::error::EvalFailure;
 
 impl Printer<'_> {
     /// Prints a text with `s`, `v`, `q`, `x` or `X`.
-    pub(super) fn text(&mut self, text: &str, verb: char) -> Result<(), Failure> {
+    pub(super) fn text(&mut self, text: &str, verb: char) -> Result<(), EvalFailure> {
         match verb {
             'q' => {
                 let text = self.cut(text);
@@ -40,7 +40,7 @@ impl Printer<'_> {
     }
 
     /// Prints the bytes of a text, two digits each.
-    fn hexadecimal(&mut self, text: &str, upper: bool) -> Result<(), Failure> {
+    fn hexadecimal(&mut self, text: &str, upper: bool) -> Result<(), EvalFailure> {
         let most = self.flags.precision.unwrap_or(text.len());
         let bytes = &text.as_bytes()[..text.len().min(most)];
         self.budget.longer(self.out.len(), bytes.len() * 5)?;
