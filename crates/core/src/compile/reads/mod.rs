@@ -1,6 +1,5 @@
 //! The paths that a plan reads of the custom resource and of its children.
-//!
-//! One file: everything that decides which paths records keep.
+//! The sources of template data are in `sources`.
 
 mod added;
 mod calls;
@@ -184,25 +183,17 @@ impl PlanReads {
         let unique = condition.unique();
         self.reads.unique.extend(unique.cloned());
         let field = format!("{}.field", condition.path);
+        let place = |source| ReadPosition {
+            field: &field,
+            source,
+        };
         match condition.operand() {
             None => {}
-            Some(Operand::Path(path)) => self.add(
-                path,
-                ReadPosition {
-                    field: &field,
-                    source: None,
-                },
-                around,
-            ),
+            Some(Operand::Path(path)) => self.add(path, place(None), around),
             Some(Operand::Template(template)) => {
-                let place = ReadPosition {
-                    field: &field,
-                    source: Some(template.source()),
-                };
-                template
-                    .reads()
-                    .iter()
-                    .for_each(|path| self.add(path, place, around));
+                let place = place(Some(template.source()));
+                let reads = template.reads().iter();
+                reads.for_each(|path| self.add(path, place, around));
             }
         }
         for leaf in condition.leaves() {
