@@ -1,7 +1,7 @@
 //! Compositions: their sources fetched and merged.
 //!
 //! ```text
-//!  Composition ── merge (core) ──► requests ── Fetch ──► artifacts ── merge again ──► Resolved
+//!  Composition ── merge (core) ──► requests ── Fetch ──► artifacts ── merge again ──► ResolvedComposition
 //! ```
 //!
 //! [`Fetch`] is the only part that does I/O. The requests of one round are fetched side by side.

@@ -1,8 +1,8 @@
 //! Installs, upgrades and removes Orkestra with the chart that the binary contains.
 //!
 //! ```text
-//!  chart ── render ──► Object… ── preflight ──► apply ──► prune ──► wait
-//!  values              in order    reads only    CRDs first, then what needs them
+//!  chart ── render ──► ManifestObject… ── preflight ──► apply ──► prune ──► wait
+//!  values              in order            reads only    CRDs first, then what needs them
 //! ```
 //!
 //! The chart in `charts/orkestra` is the only source: `install.yaml`, `config/` and `ork install` are renderings of it. The objects

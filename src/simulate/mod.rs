@@ -1,7 +1,7 @@
 //! `ork simulate` tests Katalogs without a cluster.
 //!
 //! ```text
-//!  paths ── load ──► Simulates and their imports ── run ──► Suite: the cycles, and each expectation ── print ──► text, JSON, JUnit
+//!  paths ── load ──► Simulates and their imports ── run ──► SimulationReport: cycles and expectations ── print ──► text, JSON, JUnit
 //!                                                    │ Katalog, CRDs, custom resources: files next to it
 //!                                                    └ orkestra_core::reconcile::simulate: the passes themselves
 //! ```

@@ -1,9 +1,9 @@
 //! The sources of a Komposer, fetched off the path of its reconciliation.
 //!
 //! ```text
-//!  Komposer ── requests ──► Sources (a task) ── due ──► Fetch: HTTPS, registry, Git, chart (with a Secret by name)
-//!      ▲                        │    ├─ watch ──► ConfigMaps by name
-//!      │                        │    └─ known ──► suspended Katalogs of its namespace
+//!  Komposer ── requests ──► KomposerSources (a task) ── due ──► FetchExternal: HTTPS, registry, Git, chart (with a Secret by name)
+//!      ▲                        │            ├─ watch ──► ConfigMaps by name
+//!      │                        │            └─ known ──► suspended Katalogs of its namespace
 //!      └── artifacts, problems ◄┘
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! Owns the running operators of all Katalogs of the process.
 //!
 //! ```text
-//!  want / forget ──► Ledger ── effects ──► Operator::start, reconfigure, stop
+//!  want / forget ──► Ledger ── effects ──► RunningOperator::start, reconfigure, stop
 //!                      ▲                          │ (a stop takes time, in its own task)
 //!                      └────────── stopped ◄──────┘
 //!                      ├──► Snapshot: a view per entry, for status and pages

@@ -144,8 +144,8 @@ impl OperatorTasks {
 
 impl RunningOperator {
     /// Starts the operator in a fixed role, with workers or without ([`RunningOperator::set_duty`]). Returns immediately;
-    /// [`RunningOperator::status`] reports the progress. If its driver fails, `failed` is called once with the error: the operator
-    /// does nothing any more and should be stopped.
+    /// [`RunningOperator::status`] reports the progress. If its driver fails, `failed` is called once with the error: the
+    /// operator does nothing any more and should be stopped.
     pub fn start(
         context: &Arc<Context>,
         wanted: Revised,

@@ -1,8 +1,8 @@
 //! Admission: the verdict about an object that is being written, and the policies of the API server that give the same one.
 //!
 //! ```text
-//!  Review ── admit ──► Need(reads) | Done(Verdict: denials, warnings, JSON patch)        a webhook's answer
-//!  Plan ── policies ──► ValidatingAdmissionPolicies, for rules that CEL can say          no webhook needed
+//!  Review ── admit ──► Need(reads) | Done(AdmissionVerdict: denials, warnings, JSON patch)   a webhook's answer
+//!  Plan ── policies ──► ValidatingAdmissionPolicies, for rules that CEL can say              no webhook needed
 //!       ── mutating_policies ──► MutatingAdmissionPolicies, where the API server serves them
 //!       ── explain ──► where each rule applies, and why
 //!       ── permissions ──► what the author of a Katalog must be permitted to do

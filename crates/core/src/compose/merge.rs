@@ -3,7 +3,7 @@
 //! ```text
 //!  each source, in order ──► its Katalogs ──► one Part each ── overrides of spec.crds ──► Part with layers
 //!                   └──► a Komposer ──► merged in the same way first, then it counts as its Parts
-//!  all Parts ── assemble ──► Resolved
+//!  all Parts ── assemble ──► ResolvedComposition
 //! ```
 //!
 //! One file: the rules of a merge apply in a fixed order to one accumulator.

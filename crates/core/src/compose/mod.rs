@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!  Komposer ── Composition ── merge ──► Need(requests) ── the caller fetches ──► Artifacts ── merge again
-//!                                └────► Done(ResolvedComposition) ──► KatalogSpec with a scope for each source ── compile::katalog
+//!                                └────► Done(ResolvedComposition) ──► KatalogSpec with its scopes ── compile::katalog
 //! ```
 //!
-//! Nothing here does I/O. A [`SourceRequest`] is what must be fetched; an [`Artifact`] is what was fetched. A composition inside of
-//! a composition (`useKomposer`) asks for further artifacts: the caller answers and merges again, until nothing is missing.
+//! Nothing here does I/O. A [`SourceRequest`] is what must be fetched; an [`Artifact`] is what was fetched. A composition inside
+//! of a composition (`useKomposer`) asks for further artifacts: the caller answers and merges again, until nothing is missing.
 
 mod artifact;
 mod assemble;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  E2eSpec ── gates ──► conditions of expectations ── is_open ──► run or skipped
-//!     └────── calls, commands ──► Call ── run by `ork e2e` ──► Answer ── judge ──► a diff; empty if met
+//!     └────── calls, commands ──► ProgramCall ── run by `ork e2e` ──► CallOutput ── judge ──► a diff; empty if met
 //!     └────── resources ──► objects of the cluster ── check_resource ──► a diff
 //! ```
 

@@ -103,8 +103,8 @@ impl Relation {
     }
 }
 
-/// Returns the key of the owner of an object of that kind, in the form that the [`Source`](super::Source) of the addition
-/// uses, and the view that is stored.
+/// Returns the key of the owner of an object of that kind, in the form that the [`EnrichSource`](super::EnrichSource) of
+/// the addition uses, and the view that is stored.
 pub(crate) fn read(kind: &GroupKind, object: &Node) -> (Option<String>, Node) {
     let owned = |text: Option<&str>| text.map(str::to_owned);
     match &*kind.kind {

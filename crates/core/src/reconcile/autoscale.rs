@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!  Figures of its own and of others ── look ──► Look { holds, turns }
-//!                                                 │ Scaling, now
+//!                                                 │ AutoscalerState, now
 //!                                                 ▼
-//!                                      Scaling::after: whether `do` is in effect, and when to look again
+//!                                      AutoscalerState::after: whether `do` is in effect, and when to look again
 //! ```
 
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! External calls: the request, and its answer.
 //!
 //! ```text
-//!  CallPlan ── rendered ──► Request ── Read::Call ──► the runtime ── answered ──► sources::Answer
-//!     ▲                                                                               │
-//!     └── the next call sees it ◄── .external.<name>: status body error called json ◄─┘
+//!  CallPlan ── rendered ──► CallRequest ── Read::Call ──► the runtime ── answered ──► sources::Answer
+//!     ▲                                                                                   │
+//!     └── the next call sees it ◄── .external.<name>: status body error called json ◄─────┘
 //! ```
 
 use std::{fmt, time::Duration};

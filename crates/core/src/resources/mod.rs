@@ -1,7 +1,7 @@
 //! Expands shorthand to whole objects, with one file for each kind of child that a Katalog can declare.
 //!
 //! ```text
-//!  deployments: [{ image, replicas, .. }] ── expand ──► Tree of an apps/v1 Deployment, expressions at its leaves
+//!  deployments: [{ image, replicas, .. }] ── expand ──► ObjectTree of an apps/v1 Deployment, expressions at its leaves
 //! ```
 //!
 //! Expansion runs once, at compile time. `compile` adds the parts common to all objects (`apiVersion`, `kind`, the user's

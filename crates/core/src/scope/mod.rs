@@ -1,7 +1,7 @@
 //! Places in a Katalog: they compile values to trees, resolve names and report problems.
 //!
 //! ```text
-//!  At ── values, metadata ──► Leaf, Tree
+//!  At ── values, metadata ──► Leaf, ObjectTree
 //!   ├── Symbols: notes, and the profiles of all documents
 //!   └── Problems: diagnostics, with their places
 //!  Library: Motifs and included files, by the references that name them

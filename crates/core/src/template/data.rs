@@ -10,7 +10,7 @@ use crate::value::{Key, Map, Node};
 /// Nothing is copied. A clone costs a few words per name, so the data can be extended for each item of a `forEach`:
 ///
 /// ```
-/// use orkestra_core::template::{Budget, Data, Template};
+/// use orkestra_core::template::{Data, EvalBudget, Template};
 /// use orkestra_core::value::Node;
 ///
 /// let (spec, item) = (Node::from("unused"), Node::from("eu"));
@@ -18,7 +18,7 @@ use crate::value::{Key, Map, Node};
 /// let each = data.clone().with("item", &item);
 /// let text = Template::parse("region-{{ .item }}")
 ///     .map_err(|errors| errors[0].clone())?
-///     .render_text(&each, &mut Budget::default())?;
+///     .render_text(&each, &mut EvalBudget::default())?;
 /// assert_eq!(text, "region-eu");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -12,7 +12,7 @@ use crate::value::{Node, hash};
 /// A set of notes of a user, compiled together. A clone is a reference.
 ///
 /// ```
-/// use orkestra_core::template::{Budget, Data, FunctionSource, Functions, Template};
+/// use orkestra_core::template::{Data, EvalBudget, FunctionSource, Functions, Template};
 /// use orkestra_core::value::Node;
 ///
 /// let declared = [FunctionSource { name: "tier", expression: "{{ .spec.tier | default \"small\" }}", shadow: false }];
@@ -22,7 +22,7 @@ use crate::value::{Node, hash};
 /// let spec = Node::object([("tier", Node::from("large"))]);
 /// let text = Template::parse_with("{{ tier }}-pond", &functions)
 ///     .map_err(|errors| errors[0].clone())?
-///     .render_text(&Data::new().with("spec", &spec), &mut Budget::default())?;
+///     .render_text(&Data::new().with("spec", &spec), &mut EvalBudget::default())?;
 /// assert_eq!(text, "large-pond");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

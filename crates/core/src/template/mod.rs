@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  text ── lexer, parser ──► statements ── checker ──► Template (shared, immutable)
-//!                                                        │ eval(&Data, &mut Budget)
+//!                                                        │ eval(&Data, &mut EvalBudget)
 //!                                                        ▼
 //!                                               a Node: native or text
 //! ```

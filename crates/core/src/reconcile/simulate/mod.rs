@@ -1,10 +1,10 @@
 //! Passes over a simulated cluster in memory, for `ork simulate`.
 //!
 //! ```text
-//!  Setup ──► World ── cycle 1..n: for each subject  observe ── step ── execute ── status ──► ops, failures
-//!              ▲                                                  │
-//!              └── outcomes of workloads, changes of users ◄──────┘   at the end of each cycle
-//!  Run ── expect ──► Checks: expected and actual results
+//!  SimulatedSetup ──► World ── cycle 1..n: for each subject  observe ── step ── execute ── status ──► ops, failures
+//!                       ▲                                                  │
+//!                       └── outcomes of workloads, changes of users ◄──────┘   at the end of each cycle
+//!  SimulatedRun ── expect ──► Checks: expected and actual results
 //! ```
 //!
 //! The pass is the operators' own; only what surrounds it is modelled. An object that is applied becomes exactly what is
