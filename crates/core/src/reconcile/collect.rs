@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{
     cycle::StepResult,
-    data_source::{DependsOn, PassInput, fill, hide},
+    data_source::{PassInput, ReadsDependOn, fill, hide},
     external, hold, prepare,
     record::Observed,
     sources::Read,
@@ -42,7 +42,7 @@ pub(super) fn for_pass(
     let early = if rules.late { &[] } else { &*rules.mutation };
     prepare::complete(plan, observed, now, early, &mut sources);
     if !rules.late || plan.holds_back() {
-        fill(DependsOn::Resource, input, &mut sources)?;
+        fill(ReadsDependOn::Resource, input, &mut sources)?;
         hold::evaluate_gates(plan, observed, &mut sources, now)?;
     }
     // Nothing more is read for a custom resource that is refused.
@@ -50,7 +50,7 @@ pub(super) fn for_pass(
         sources = anew(sources, input)?;
         external::make(plan, observed, &mut sources, Stage::Mutation, now)?;
         prepare::complete(plan, observed, now, &rules.mutation, &mut sources);
-        fill(DependsOn::Resource, input, &mut sources)?;
+        fill(ReadsDependOn::Resource, input, &mut sources)?;
     }
     for stage in [Stage::Validation, Stage::Box] {
         if sources.is_refused() {
@@ -72,7 +72,7 @@ fn begin(input: PassInput<'_>) -> Result<TemplateData, Vec<Read>> {
         unavailable: unseen_children(plan, observed),
         ..TemplateData::default()
     };
-    fill(DependsOn::Plan, input, &mut sources)?;
+    fill(ReadsDependOn::Plan, input, &mut sources)?;
     Ok(sources)
 }
 

@@ -8,7 +8,7 @@ use crate::{
     diagnostics::nearest,
     value::{Key, Path},
 };
-use table::{BuiltIn, BuiltInGroup, Facts, KINDS, PLAIN};
+use table::{BuiltInGroup, Facts, KINDS, KindRow, PLAIN};
 
 /// Groups whose kinds are requests to the API server, not stored objects.
 const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
@@ -92,7 +92,7 @@ pub(crate) fn resource(group: &str, version: &str, kind: &str) -> ResourceType {
 /// Returns the built-in kind that `word` names: the kind in any case, its plural or its short name.
 pub fn named(word: &str) -> Option<ResourceType> {
     let word = word.trim();
-    let is_it = |known: &BuiltIn| {
+    let is_it = |known: &KindRow| {
         let names = [known.kind, known.plural].into_iter();
         names
             .chain(known.facts.short.iter().copied())
@@ -275,7 +275,7 @@ mod tests {
             assert_eq!(guess_plural(kind), plural);
         }
         for known in KINDS.iter().flat_map(|group| group.kinds) {
-            let BuiltIn { kind, plural, .. } = *known;
+            let KindRow { kind, plural, .. } = *known;
             assert!(
                 kind == "Endpoints" || guess_plural(kind) == plural,
                 "{kind}"

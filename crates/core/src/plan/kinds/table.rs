@@ -10,17 +10,17 @@ pub(super) struct BuiltInGroup {
     pub(super) name: &'static str,
     /// The facts about kinds of the group that the table does not have.
     pub(super) facts: Facts,
-    pub(super) kinds: &'static [BuiltIn],
+    pub(super) kinds: &'static [KindRow],
 }
 
 impl BuiltInGroup {
-    pub(super) fn find(&self, kind: &str) -> Option<&BuiltIn> {
+    pub(super) fn find(&self, kind: &str) -> Option<&KindRow> {
         self.kinds.iter().find(|known| known.kind == kind)
     }
 }
 
 /// A built-in kind.
-pub(super) struct BuiltIn {
+pub(super) struct KindRow {
     pub(super) kind: &'static str,
     pub(super) plural: &'static str,
     pub(super) namespaced: bool,
@@ -72,7 +72,7 @@ macro_rules! kinds {
         &[$(BuiltInGroup {
             name: $group,
             facts: $default,
-            kinds: &[$(BuiltIn {
+            kinds: &[$(KindRow {
                 kind: $kind,
                 plural: $plural,
                 namespaced: $scope,

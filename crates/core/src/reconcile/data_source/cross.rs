@@ -13,7 +13,7 @@ use super::{
         sources::{Answer, CrossBy, CrossRead, Read},
         template_data::TemplateData,
     },
-    DataSource, DependsOn, Given, PassInput, all_answered,
+    DataSource, Given, PassInput, ReadsDependOn, all_answered,
 };
 use crate::{
     plan::{
@@ -28,8 +28,8 @@ use crate::{
 pub(super) struct CrossResources;
 
 impl DataSource for CrossResources {
-    fn depends_on(&self) -> DependsOn {
-        DependsOn::Resource
+    fn depends_on(&self) -> ReadsDependOn {
+        ReadsDependOn::Resource
     }
 
     fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {

@@ -12,7 +12,7 @@ use super::{
         template_data::TemplateData,
         view::PassView,
     },
-    DataSource, DependsOn, Given, PassInput, all_answered,
+    DataSource, Given, PassInput, ReadsDependOn, all_answered,
 };
 use crate::{
     enrich::{self, Addition, EnrichSource},
@@ -25,8 +25,8 @@ use crate::{
 pub(super) struct Additions;
 
 impl DataSource for Additions {
-    fn depends_on(&self) -> DependsOn {
-        DependsOn::Resource
+    fn depends_on(&self) -> ReadsDependOn {
+        ReadsDependOn::Resource
     }
 
     fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {

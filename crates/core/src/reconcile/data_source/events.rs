@@ -6,7 +6,7 @@ use super::{
         sources::{Answer, Read},
         template_data::TemplateData,
     },
-    DataSource, DependsOn, Given, PassInput, all_answered,
+    DataSource, Given, PassInput, ReadsDependOn, all_answered,
 };
 use crate::{
     plan::{
@@ -20,8 +20,8 @@ use crate::{
 pub(super) struct ObservedEvents;
 
 impl DataSource for ObservedEvents {
-    fn depends_on(&self) -> DependsOn {
-        DependsOn::Plan
+    fn depends_on(&self) -> ReadsDependOn {
+        ReadsDependOn::Plan
     }
 
     fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {

@@ -7,7 +7,7 @@ use super::{
         sources::{Answer, Read},
         template_data::TemplateData,
     },
-    DataSource, DependsOn, Given, PassInput, all_answered,
+    DataSource, Given, PassInput, ReadsDependOn, all_answered,
 };
 use crate::{
     plan::{OperatorPlan, introspection::Introspection},
@@ -18,8 +18,8 @@ use crate::{
 pub(super) struct Introspected;
 
 impl DataSource for Introspected {
-    fn depends_on(&self) -> DependsOn {
-        DependsOn::Plan
+    fn depends_on(&self) -> ReadsDependOn {
+        ReadsDependOn::Plan
     }
 
     fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {

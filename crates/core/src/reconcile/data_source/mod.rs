@@ -29,7 +29,7 @@ static ALL: [&dyn DataSource; 5] = [
 /// A source of data for templates and conditions.
 trait DataSource: Sync {
     /// Returns what determines its reads.
-    fn depends_on(&self) -> DependsOn;
+    fn depends_on(&self) -> ReadsDependOn;
 
     /// Adds its data, as far as it is known; data that cannot be read becomes unavailable.
     ///
@@ -46,7 +46,7 @@ trait DataSource: Sync {
 
 /// What determines the reads of a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum DependsOn {
+pub(super) enum ReadsDependOn {
     /// The plan: they are read once.
     Plan,
     /// The custom resource: they are read again after its completion.
@@ -74,7 +74,7 @@ pub(super) struct Given<'a> {
 /// # Errors
 /// The reads that are not answered yet.
 pub(super) fn fill(
-    on: DependsOn,
+    on: ReadsDependOn,
     input: PassInput<'_>,
     sources: &mut TemplateData,
 ) -> Result<(), Vec<Read>> {

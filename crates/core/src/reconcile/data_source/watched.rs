@@ -8,7 +8,7 @@ use super::{
         sources::{Answer, Read},
         template_data::TemplateData,
     },
-    DataSource, DependsOn, Given, PassInput, all_answered,
+    DataSource, Given, PassInput, ReadsDependOn, all_answered,
 };
 use crate::{
     plan::{GroupKind, OperatorPlan, observe::WatchPlan, roots::CHILDREN},
@@ -19,8 +19,8 @@ use crate::{
 pub(super) struct WatchedObjects;
 
 impl DataSource for WatchedObjects {
-    fn depends_on(&self) -> DependsOn {
-        DependsOn::Plan
+    fn depends_on(&self) -> ReadsDependOn {
+        ReadsDependOn::Plan
     }
 
     fn fill(&self, input: PassInput<'_>, sources: &mut TemplateData) -> Result<(), Vec<Read>> {

@@ -17,9 +17,9 @@ use crate::{
 };
 
 /// `.children`.
-pub(super) struct Children;
+pub(super) struct ChildReads;
 
-impl TemplateSource for Children {
+impl TemplateSource for ChildReads {
     fn roots(&self) -> &'static [&'static str] {
         &[CHILDREN]
     }

@@ -32,9 +32,9 @@ const FIELDS: [&str; 8] = {
 };
 
 /// `.cross`.
-pub(super) struct CrossResources;
+pub(super) struct CrossReads;
 
-impl TemplateSource for CrossResources {
+impl TemplateSource for CrossReads {
     fn roots(&self) -> &'static [&'static str] {
         &[CROSS]
     }

@@ -13,9 +13,9 @@ use crate::{
 };
 
 /// `.events`.
-pub(super) struct Events;
+pub(super) struct EventReads;
 
-impl TemplateSource for Events {
+impl TemplateSource for EventReads {
     fn roots(&self) -> &'static [&'static str] {
         &[EVENTS]
     }

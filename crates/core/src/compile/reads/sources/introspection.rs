@@ -12,9 +12,9 @@ use crate::{
 };
 
 /// The roots of [`Introspection`].
-pub(super) struct Introspected;
+pub(super) struct IntrospectionReads;
 
-impl TemplateSource for Introspected {
+impl TemplateSource for IntrospectionReads {
     fn roots(&self) -> &'static [&'static str] {
         const ROOTS: [&str; 3] = {
             let [health, metrics, process] = Introspection::ALL;

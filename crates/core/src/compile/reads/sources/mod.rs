@@ -14,10 +14,10 @@ use crate::{
 
 /// All sources.
 static ALL: [&dyn TemplateSource; 4] = [
-    &children::Children,
-    &cross::CrossResources,
-    &events::Events,
-    &introspection::Introspected,
+    &children::ChildReads,
+    &cross::CrossReads,
+    &events::EventReads,
+    &introspection::IntrospectionReads,
 ];
 
 /// A source of template data, as the compiler sees it.
