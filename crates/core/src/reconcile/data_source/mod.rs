@@ -84,8 +84,9 @@ pub(super) fn fill(
 
 /// Makes the data of all sources unavailable, for the reason `why`.
 pub(super) fn hide(plan: &OperatorPlan, sources: &mut TemplateData, why: &str) {
-    ALL.iter()
-        .for_each(|source| source.hide(plan, sources, why));
+    for source in ALL {
+        source.hide(plan, sources, why);
+    }
 }
 
 /// Returns the answer to a read of a source where no operator runs.
