@@ -31,7 +31,7 @@ fn follower(reported: Option<Row>) -> (Pages, Leadership) {
     let mut katalog = katalog("marsh", "reeds", vec![("pond", rests)]);
     katalog.operators[0].reported = reported.map(Arc::new);
     let leadership = Leadership::candidate("b_2".into(), Gate::default());
-    let pages = pages(vec![katalog], cluster(BTreeMap::new()));
+    let pages = pages(vec![katalog], &cluster(BTreeMap::new()));
     (pages.with_leadership(leadership.clone()), leadership)
 }
 

@@ -45,7 +45,7 @@ async fn the_summary_counts_what_runs() {
         "reeds",
         vec![("pond", status()), ("lake", degraded)],
     )];
-    let (code, page) = get_json(&pages(katalogs, cluster(BTreeMap::new())), "/katalog").await;
+    let (code, page) = get_json(&pages(katalogs, &cluster(BTreeMap::new())), "/katalog").await;
     assert_eq!(code, 200);
     assert_eq!(page["healthy"], false);
     assert_eq!(page["status"], 503);
@@ -81,7 +81,7 @@ async fn an_api_server_that_is_away_is_reported_and_the_process_lives() {
     let reach = Reach::new(client.clone(), orkestra_ground::Entropy::seeded(7), gauge);
     let one = katalog("marsh", "reeds", vec![("pond", status())]);
     let wire = Wire::reaching(client, reach.clone());
-    let pages = pages(vec![one], wire);
+    let pages = pages(vec![one], &wire);
     pages.stage.set_ready();
     assert_eq!(send(&pages, "GET", "/readyz").await.0, 200);
     for _ in 0..9 {
@@ -177,7 +177,7 @@ async fn health_distinguishes_states() {
     for (code, state, status) in cases {
         let pages = pages(
             vec![katalog("marsh", "reeds", vec![("pond", status)])],
-            cluster(BTreeMap::new()),
+            &cluster(BTreeMap::new()),
         );
         let (answered, page) = get_json(&pages, "/katalog/pond/health").await;
         assert_eq!(

@@ -12,7 +12,7 @@ async fn instances_are_listed_with_the_field_that_was_asked_for() {
     )]);
     let pages = pages(
         vec![katalog("marsh", "reeds", vec![("pond", status())])],
-        cluster(answers),
+        &cluster(answers),
     );
     let (code, page) = get_json(&pages, "/katalog/pond/cr?field=spec.fish.0.name").await;
     assert_eq!(code, 200);
@@ -44,7 +44,7 @@ async fn a_list_ends_at_five_hundred_instances_and_says_so() {
     let answers = BTreeMap::from([("/apis/water.example/v1/ponds", list_of(&page, "more"))]);
     let pages = pages(
         vec![katalog("marsh", "reeds", vec![("pond", status())])],
-        cluster(answers),
+        &cluster(answers),
     );
     let (_, page) = get_json(&pages, "/katalog/pond/cr").await;
     assert_eq!(page["items"].as_array().unwrap().len(), 500);
@@ -59,7 +59,7 @@ async fn a_silent_api_server_ends_in_504() {
     let wire = Wire::new(kube::Client::new(service, "default"));
     let pages = pages(
         vec![katalog("marsh", "reeds", vec![("pond", status())])],
-        wire,
+        &wire,
     );
     let (code, _) =
         tokio::time::timeout(Duration::from_mins(1), get_json(&pages, "/katalog/pond/cr"))
@@ -104,7 +104,7 @@ async fn an_instance_shows_its_children_and_never_values_of_secrets() {
     ]);
     let pages = pages(
         vec![katalog("marsh", "reeds", vec![("pond", status())])],
-        cluster(answers),
+        &cluster(answers),
     );
     for path in [
         "/katalog/pond/cr/one",
@@ -140,7 +140,7 @@ async fn namesakes_in_several_namespaces_are_distinguished() {
     )]);
     let pages = pages(
         vec![katalog("marsh", "reeds", vec![("pond", status())])],
-        cluster(answers),
+        &cluster(answers),
     );
     let (code, page) = get_json(&pages, "/katalog/pond/cr/one").await;
     assert_eq!(code, 409);

@@ -11,7 +11,7 @@ async fn a_komposer_is_shown_with_its_sources_beside_a_katalog_of_the_same_name(
         katalog("marsh", "reeds", vec![("pond", status())]),
         komposer(),
     ];
-    let pages = pages(both, cluster(BTreeMap::new()));
+    let pages = pages(both, &cluster(BTreeMap::new()));
 
     let (_, page) = get_json(&pages, "/katalog").await;
     schema::judge("Summary", &page);

@@ -120,13 +120,13 @@ fn katalog(namespace: &str, name: &str, operators: Vec<(&str, OperatorStatus)>) 
     }
 }
 
-fn pages(katalogs: Vec<KatalogView>, wire: Wire) -> Pages {
+fn pages(katalogs: Vec<KatalogView>, wire: &Wire) -> Pages {
     let clock = Clock::new(|| NOW.parse().unwrap());
     Pages::new(
         Directory::fixed(katalogs),
         Metrics::new().unwrap(),
         Stage::default(),
-        &wire,
+        wire,
         clock,
     )
 }
@@ -141,7 +141,7 @@ fn two_katalogs() -> Pages {
             ),
             katalog("delta", "mud", vec![("pond", status())]),
         ],
-        cluster(BTreeMap::new()),
+        &cluster(BTreeMap::new()),
     )
 }
 
@@ -232,14 +232,14 @@ async fn where_a_long_and_a_short_address_read_the_same_an_existing_long_one_win
         katalog("marsh", "reeds", vec![("lake", status())]),
     ];
     let (code, page) = get_json(
-        &pages(both, cluster(BTreeMap::new())),
+        &pages(both, &cluster(BTreeMap::new())),
         "/katalog/lake/cr/pond",
     )
     .await;
     assert_eq!((code, &page["katalog"]), (200, &json!("cr")));
     let short = vec![katalog("marsh", "reeds", vec![("lake", status())])];
     let (code, page) = get_json(
-        &pages(short, cluster(BTreeMap::new())),
+        &pages(short, &cluster(BTreeMap::new())),
         "/katalog/lake/cr/pond",
     )
     .await;

@@ -36,7 +36,7 @@ fn paged(ponds: Vec<String>) -> (Wire, Arc<Mutex<Vec<usize>>>) {
     (Wire::new(kube::Client::new(service, "default")), asked)
 }
 
-fn of(wire: Wire) -> Pages {
+fn of(wire: &Wire) -> Pages {
     pages(
         vec![katalog("marsh", "reeds", vec![("pond", status())])],
         wire,
@@ -54,7 +54,7 @@ async fn a_list_continues_where_its_last_page_ended() {
         .map(|serial| pond("marsh", &format!("p{serial}")).to_string())
         .collect();
     let (wire, _) = paged(ponds);
-    let pages = of(wire);
+    let pages = of(&wire);
     let (mut seen, mut next) = (Vec::new(), String::new());
     for expected in [250, 250, 230] {
         let path = format!("/katalog/pond/cr?limit=250{next}");
@@ -83,7 +83,7 @@ async fn large_objects_are_asked_for_a_few_at_a_time_and_answers_stay_small() {
         })
         .collect();
     let (wire, asked) = paged(ponds);
-    let pages = of(wire);
+    let pages = of(&wire);
     let (code, body) = send(&pages, "GET", "/katalog/pond/cr?field=spec.silt").await;
     assert_eq!(code, 200);
     assert!(body.len() < 20_000, "{}", body.len());
@@ -118,7 +118,7 @@ async fn an_object_of_any_depth_is_shown_with_what_can_be_read_of_it() {
     assert!(ponds.iter().filter(|pond| pond.len() > 50_000).count() == 2);
     let (wire, _) = paged(ponds);
     let path = "/katalog/pond/cr?field=spec.depth";
-    let (code, page) = get_json(&of(wire), path).await;
+    let (code, page) = get_json(&of(&wire), path).await;
     assert_eq!(code, 200, "{page}");
     assert_eq!(names(&page), ["spec", "phase", "flat"]);
     let shown = |index: usize, field: &str| page["items"][index][field].clone();

@@ -49,7 +49,10 @@ async fn answers_are_as_the_openapi_document_says() {
         ..status()
     };
     let operators = vec![("pond", status()), ("lake", degraded), ("river", idle)];
-    let pages = pages(vec![katalog("marsh", "reeds", operators)], cluster(answers));
+    let pages = pages(
+        vec![katalog("marsh", "reeds", operators)],
+        &cluster(answers),
+    );
     for (name, path) in [
         ("Summary", "/katalog"),
         ("Operator", "/katalog/pond"),
