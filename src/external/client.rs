@@ -101,7 +101,7 @@ impl Client {
         }
     }
 
-    /// Makes a call, and retries it according to [`retry`](Request::retry), unless the failure is permanent.
+    /// Makes a call, and retries it according to [`retry`](CallRequest::retry), unless the failure is permanent.
     ///
     /// Takes at most the timeout plus 30 s for its turn for each attempt, and the pauses between them.
     pub async fn call(&self, request: &CallRequest) -> CallAnswer {

@@ -52,7 +52,7 @@ pub struct StatusShape {
 }
 
 impl StatusShape {
-    /// Reads `schema`, as in [`super::crd::CrdVersion::status_schema`]. Without one no field is kept.
+    /// Reads `schema`, as in [`super::crd::ObservedCrdVersion::status_schema`]. Without one no field is kept.
     pub fn new(schema: Option<Arc<Node>>) -> Self {
         let mut shape = Self {
             schema,
