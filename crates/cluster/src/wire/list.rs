@@ -13,8 +13,7 @@ use orkestra_core::{
 
 use super::{
     Form, JSON, Scope, Served, Wire, WireError,
-    error::{RequestSubject, broken, is_missed},
-    in_time,
+    error::{RequestSubject, broken},
     served::Query,
 };
 
@@ -59,14 +58,11 @@ impl Wire {
         // The semaphore is never closed.
         let _pages = self.pages.acquire().await;
         let asked = RequestSubject::of("list", kind, scope.namespace.as_deref());
-        let mut request = request(&asked, form, kind, scope, page)?;
-        if let Some(turn) = self.turn().await {
-            request.extensions_mut().insert(turn);
-        }
-        let read = self.read_page(&asked, request, projection, take);
-        let read = in_time(read).await;
-        self.reach.heard(is_missed(&read));
-        read
+        let request = request(&asked, form, kind, scope, page)?;
+        self.answered(request, |request| {
+            self.read_page(&asked, request, projection, take)
+        })
+        .await
     }
 
     /// Returns the API server's present resourceVersion for that kind and scope: never older than any that was returned before,

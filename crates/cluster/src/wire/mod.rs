@@ -443,13 +443,29 @@ impl Wire {
         request: Builder,
         body: Vec<u8>,
     ) -> Result<String, WireError> {
-        let mut request = request.body(body).map_err(|_| asked.unwritable())?;
+        let request = request.body(body).map_err(|_| asked.unwritable())?;
+        // Not `request::<Node>`: kube logs the complete text of a response that it cannot parse.
+        let sent = |request| {
+            let answer = self.client.request_text(request);
+            answer.map_err(|error| asked.sort(error))
+        };
+        self.answered(request, sent).await
+    }
+
+    /// Waits for the turn of a request, has `sent` send it within the deadline, and reports to the breaker whether it was
+    /// answered.
+    async fn answered<B, T, F>(
+        &self,
+        mut request: Request<B>,
+        sent: impl FnOnce(Request<B>) -> F,
+    ) -> Result<T, WireError>
+    where
+        F: Future<Output = Result<T, WireError>>,
+    {
         if let Some(turn) = self.turn().await {
             request.extensions_mut().insert(turn);
         }
-        // Not `request::<Node>`: kube logs the complete text of a response that it cannot parse.
-        let answer = self.client.request_text(request);
-        let answer = in_time(answer.map_err(|error| asked.sort(error))).await;
+        let answer = in_time(sent(request)).await;
         self.reach.heard(is_missed(&answer));
         answer
     }

@@ -8,11 +8,7 @@ use k8s_openapi::Resource;
 use kube::client::Body;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{
-    JSON, Wire, WireError,
-    error::{RequestSubject, is_missed},
-    in_time,
-};
+use super::{JSON, Wire, WireError, error::RequestSubject};
 
 /// A response that is not read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,14 +53,11 @@ impl Wire {
         longest: usize,
     ) -> Result<RawResponse, WireError> {
         let asked = RequestSubject::discovery("");
-        let mut request = Request::get(path)
+        let request = Request::get(path)
             .header(header::ACCEPT, accept)
             .body(Body::empty())
             .map_err(|_| asked.unwritable())?;
-        if let Some(turn) = self.turn().await {
-            request.extensions_mut().insert(turn);
-        }
-        let fetched = async {
+        let fetch = async |request| {
             let answer = self.client.send(request);
             let answer = answer.map_err(|error| asked.sort(error)).await?;
             let status = answer.status();
@@ -75,8 +68,6 @@ impl Wire {
             };
             Ok(RawResponse { status, body })
         };
-        let answer = in_time(fetched).await;
-        self.reach.heard(is_missed(&answer));
-        answer
+        self.answered(request, fetch).await
     }
 }
