@@ -23,7 +23,7 @@ var differences = []struct{ template, ours, why string }{
 	{`{{ "\xff" }}`, refused, `text is UTF-8`},
 	{`{{ printf "%#v %+v" "a" "b" }}`, `a b`, `there is no Go syntax to print`},
 	{`{{ printf "%T" (index "abc" 0) }}`, `int`, `a byte of a text is an integer like any other`},
-	{`{{ range .spec.one }}{{ printf "%T" . }}{{ end }}`, `int`, "whatever a template makes is an `int`; `int64` is the type of integers in data"},
+	{`{{ range .spec.one }}{{ printf "%T" . }}{{ end }}`, `int`, "an integer that a template creates is an `int`; `int64` is the type of integers in data"},
 	{`a{{ /* b */ }}c`, `ac`, `a comment may be surrounded by spaces`},
 	{`{{ $x := 1 }}{{ $x=2 }}{{ $x }}`, `2`, `an assignment needs no space`},
 	{`{{ slice .spec.image 0 .spec.one }}`, `n`, "`slice` accepts positions from the data"},

@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// Namespace of the custom resources in the cluster [default: all namespaces]
     #[arg(short, long, value_name = "NS", value_parser = parse_namespace, conflicts_with = "crs")]
     namespace: Option<String>,
-    /// Answers to `external` calls, in the format of `ork render --external`; no call is made
+    /// Responses to `external` calls, in the format of `ork render --external`; no call is made
     #[arg(long, value_name = "FILE")]
     external: Option<PathBuf>,
     /// Show the values of Secrets instead of `***`

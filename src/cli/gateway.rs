@@ -56,7 +56,9 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let namespaces = Namespaces::of(args.namespaces);
     let shutdown = stop_on_signals()?;
     let Some(bound) = args.webhooks.bind(true).await? else {
-        return Err(anyhow::anyhow!("`--webhooks=off` leaves nothing to do").into());
+        return Err(
+            anyhow::anyhow!("with `--webhooks=off`, `ork gateway` has nothing to serve").into(),
+        );
     };
     let ports = Ports::bind(&args.http, args.http.listen.unwrap_or(LISTEN)).await?;
     let cluster = args.cluster.options();

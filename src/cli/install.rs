@@ -171,7 +171,7 @@ async fn check(args: &Args, wire: &Wire, objects: &[ManifestObject]) -> Result<(
     }
     let failed = output::count(errors, "check");
     Err(anyhow!(
-        "{failed} failed, nothing was changed; `--ignore-preflight` continues all the same"
+        "{failed} failed, nothing was changed; use `--ignore-preflight` to continue anyway"
     )
     .into())
 }

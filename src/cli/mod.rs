@@ -304,7 +304,7 @@ mod tests {
             ("ork controller --listen=", "expected an address and a port"),
             ("ork controller --log inof", "`inof` is not a level"),
             ("ork controller --log-format xml", "human"),
-            ("ork controller --namespace No_Good", "no legal name"),
+            ("ork controller --namespace No_Good", "not a valid name"),
         ];
         for (line, reason) in cases {
             let error = Cli::try_parse_from(line.split(' ')).unwrap_err();

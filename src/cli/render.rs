@@ -55,8 +55,8 @@ pub(super) struct Args {
     /// Custom resources of other operators that `cross` reads [default: none]; may be repeated
     #[arg(long, value_name = "FILE", num_args = 1..)]
     cross: Vec<PathBuf>,
-    /// Answers to `external` calls: a map from call names to answers, each with optional `status`, `body` and `error`. No call
-    /// is made. Objects that depend on a call without an answer are omitted, which is an error
+    /// Responses to `external` calls: a map from call names to responses, each with optional `status`, `body` and `error`. No
+    /// call is made. Objects that depend on a call without a response are omitted, which is an error
     #[arg(long, value_name = "FILE")]
     external: Option<PathBuf>,
     /// Current time in templates, such as 2025-06-30T12:00:00Z; `now` is the time of the system clock
@@ -187,7 +187,7 @@ fn print(rendered: &Rendered, show: Show, format: Format) -> Result<(), Failure>
     }
     for kind in passes.iter().flat_map(|pass| &pass.preview.guessed) {
         output::note(&format!(
-            "{kind} is assumed to be namespaced: to be sure, add its CRD with -f"
+            "{kind} is assumed to be namespaced: add its CRD with -f to determine its scope"
         ));
     }
     let masked = render::masked_objects(passes, show);

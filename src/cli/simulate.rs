@@ -53,7 +53,7 @@ pub(super) struct Args {
     /// Number of cycles, instead of the number in the documents
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1000))]
     cycles: Option<u32>,
-    /// Answer `external` calls that have no declared answer with an empty body
+    /// Return an empty body for `external` calls without a declared response
     #[arg(long)]
     skip_external: bool,
     /// Output format

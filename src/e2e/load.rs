@@ -113,7 +113,7 @@ fn include(
         for (index, one) in read(loaded, &path, &at, reading).into_iter().enumerate() {
             let at = FieldPath::root().field("expect").index(index);
             if one.include.is_some() {
-                let message = "an included file includes no other";
+                let message = "an included file cannot include another file";
                 let place = at.field("include");
                 let mut problem = Diagnostic::error(Code::Exclusive, place, message);
                 problem.file = Some(path.display().to_string());

@@ -34,7 +34,7 @@ async fn objects(
     let (group, kind) = (request.kind()).ok_or("an object has no `apiVersion` and `kind`")?;
     let Some(found) = gateway.conversion(&group, &kind) else {
         return Err(format!(
-            "no Katalog declares a conversion of {kind}.{group}: apply one with `conversion` for objects of other versions than the storage version"
+            "no Katalog declares a conversion of {kind}.{group}: apply one with `conversion` for objects of versions other than the storage version"
         ));
     };
     let start = Instant::now();

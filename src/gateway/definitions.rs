@@ -141,7 +141,7 @@ impl Kept {
         tracing::warn!(
             definition = name,
             why,
-            "no Katalog declares its conversion, and it is kept"
+            "the conversion is kept although no Katalog declares it"
         );
         gateway.context.events.publish(Event {
             regarding: ObjectReference {
@@ -153,7 +153,7 @@ impl Kept {
             },
             severity: Severity::Warning,
             reason: KEPT.into(),
-            note: format!("no Katalog declares its conversion, and it is kept: {why}"),
+            note: format!("the conversion is kept although no Katalog declares it: {why}"),
         });
     }
 }

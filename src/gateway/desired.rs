@@ -71,7 +71,7 @@ pub(super) async fn optional_version(wire: &Wire) -> Result<Option<&'static str>
             Err(WireError::NotServed(_) | WireError::NotFound(_)) => {}
             Err(WireError::Forbidden { .. }) => {
                 tracing::info!(
-                    "MutatingAdmissionPolicies may not be listed: the webhook alone changes objects"
+                    "missing permission to list MutatingAdmissionPolicies: only the webhook changes objects"
                 );
                 return Ok(None);
             }

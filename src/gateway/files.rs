@@ -186,7 +186,7 @@ pub(super) async fn keep(gateway: &Gateway, files: &CertificateFiles) {
                 let (mut keys, differs) = after(keys, pair, now);
                 if differs {
                     noticed = now;
-                    tracing::info!("the files have another certificate of the webhooks");
+                    tracing::info!("the files contain a new certificate for the webhooks");
                 }
                 let known = trusted.borrow_and_update().clone();
                 let known = known.filter(|known| known.authorities == keys.authorities());

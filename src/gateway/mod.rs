@@ -379,7 +379,7 @@ pub async fn run(
                 break;
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot ask the API server for this process's user");
+                tracing::warn!(%error, "cannot determine the user of this process");
             }
         }
         tokio::select! {

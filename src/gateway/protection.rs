@@ -43,7 +43,7 @@ pub(super) fn record(gateway: &Gateway, request: &Admission) -> Answer {
         severity: Severity::Warning,
         reason: OVERRIDDEN.into(),
         note: format!(
-            "user `{user}` deletes it in spite of its protection: its annotation permits that"
+            "user `{user}` deletes the object despite its protection, which its annotation overrides"
         ),
     });
     Answer::default()

@@ -17,7 +17,7 @@ use super::{
     record::conversion_of,
 };
 
-/// How long a conversion waits at the start until Katalogs and definitions were read.
+/// How long a conversion waits at the start until Katalogs and definitions have been read.
 const START: Duration = Duration::from_secs(5);
 /// The delays after a failed request.
 const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));

@@ -111,7 +111,7 @@ fn parse<T: for<'a> Deserialize<'a>>(kind: &'static str, body: &[u8]) -> Result<
     if review.kind == kind {
         Ok(review.request)
     } else {
-        Err(malformed("`kind` is another one".to_owned()))
+        Err(malformed("`kind` is not the expected one".to_owned()))
     }
 }
 

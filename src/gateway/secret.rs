@@ -212,7 +212,7 @@ pub(super) async fn keep(gateway: &Gateway) {
                 failures += 1;
                 tracing::warn!(
                     error = orkestra_ground::chain(&error),
-                    "cannot keep the certificate of the webhooks"
+                    "cannot maintain the certificate of the webhooks"
                 );
                 RETRY.after(failures - 1)
             }

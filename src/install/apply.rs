@@ -63,7 +63,7 @@ impl ApplyOutcome {
             Self::Configured => "configured",
             Self::Unchanged => "unchanged",
             Self::Pruned => "pruned",
-            Self::Unchecked => "not checked, its namespace or kind does not exist yet",
+            Self::Unchecked => "not checked: its namespace or kind does not exist yet",
         }
     }
 }

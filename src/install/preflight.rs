@@ -122,7 +122,7 @@ async fn missing_permissions(
                 format!(" in the namespace {namespace}")
             });
             findings.push(error(format!(
-                "missing permission: you may not {verb} {plural}{group}{place}"
+                "missing permission: you cannot {verb} {plural}{group}{place}"
             )));
         }
     }

@@ -127,11 +127,11 @@ async fn remove_webhooks(
     remains: &mut Remains,
     report: &mut (dyn FnMut(&dyn std::fmt::Display) + Send),
 ) -> Result<(), Error> {
-    let problem = Error::request("remove", "what the webhooks need");
+    let problem = Error::request("remove", "the configurations of the webhooks");
     let registered = gateway::registered(wire, settings).await;
     for registered in registered.map_err(problem)? {
         if let Some(why) = &registered.kept {
-            remains.kept.push(format!("{registered}, since {why}"));
+            remains.kept.push(format!("{registered}, because {why}"));
             continue;
         }
         report(&registered);

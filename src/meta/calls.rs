@@ -378,7 +378,7 @@ impl ServedResource {
     ) -> Result<DynamicObject, RequestError> {
         let read = |node: Node| {
             serde_json::from_value(node.to_json())
-                .map_err(|_| WireError::Unavailable("the answer is no object".to_owned()))
+                .map_err(|_| WireError::Unavailable("the response is not an object".to_owned()))
         };
         answer
             .and_then(read)

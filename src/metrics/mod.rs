@@ -198,7 +198,7 @@ process! {
     requests_limit: IntGaugeVec, "orkestra_requests_limit", [],
         "Current limit of requests in flight. It decreases when the API server responds with 429, fails or becomes slow for most operators, and increases while the API server keeps up.";
     requests_throttled: IntCounterVec, "orkestra_requests_throttled_total", [],
-        "Responses of the API server that ask for fewer requests (429).";
+        "Responses with status 429, with which the API server throttles requests.";
     requests_wait: HistogramVec, "orkestra_requests_wait_seconds", [],
         "Time that a request waited because of the limit.";
     events_dropped: IntCounterVec, "orkestra_events_dropped_total", [],

@@ -106,8 +106,8 @@ async fn documents_with_errors_or_with_files_elsewhere_are_not_pushed() {
 async fn days_that_are_none_or_in_the_wrong_order_are_errors() {
     for (timeline, why) in [
         ("{ from: 2026-06-01, to: 2026-06-01 }", "later than"),
-        ("{ to: 2026-02-30 }", "is not a day"),
-        ("{ to: soon }", "is not a day"),
+        ("{ to: 2026-02-30 }", "is not a date"),
+        ("{ to: soon }", "is not a date"),
     ] {
         let text = KATALOG.replace("{ from: 2026-01-01, to: 2026-06-01 }", timeline);
         let folder = folder(&[("katalog.yaml", &text)]);

@@ -22,7 +22,7 @@ pub(crate) fn read_calls(
     let mut answers = BTreeMap::new();
     for document in read_documents(paths, rendered) {
         let Node::Map(fields) = &document.node else {
-            let message = "expected a map from call names to answers";
+            let message = "expected a map from call names to responses";
             let problem = document.problem(Code::WrongShape, FieldPath::root(), message);
             rendered.problems.push(problem);
             continue;

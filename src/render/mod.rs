@@ -196,7 +196,7 @@ fn problems(
             given.resource.problem(Code::CannotRender, path, message)
         }
         Reason::Unavailable if has_unanswered => {
-            let hint = "put the answer into a file and pass it with `--external`";
+            let hint = "put the response into a file and pass it with `--external`";
             located(failure, picked, resource).hint(hint)
         }
         _ => located(failure, picked, resource),

@@ -208,7 +208,7 @@ async fn what_is_not_met_is_shown_with_what_was_seen() {
     let diffs = diffs(&simulated).join("\n");
     for part in [
         "- nothing is done from cycle 1",
-        "the call `flags` failed: calls are not made here",
+        "the call `flags` failed: a simulation makes no calls",
         "- create configmaps in cycle 1",
         "- status.ready: 5",
         "- Ready=True\n+ Ready=False",
@@ -239,7 +239,7 @@ async fn what_a_document_cannot_mean_is_reported_with_its_place() {
         ),
         (
             "outcomes: [{ kind: StatefulSet, result: failed }]",
-            "7:spec.outcomes[0].result: a StatefulSet does not",
+            "7:spec.outcomes[0].result: a StatefulSet cannot",
         ),
         (
             "changes: [{ after: 11, patch: {} }]",
@@ -255,7 +255,7 @@ async fn what_a_document_cannot_mean_is_reported_with_its_place() {
         ),
         (
             "expect: { ops: [{ include: a.yaml, cycle: 1 }] }",
-            "7:spec.expect.ops[0].include: nothing else",
+            "7:spec.expect.ops[0].include: `include` excludes",
         ),
         (
             "expect: { ops: [{ include: a.yaml }] }",

@@ -277,7 +277,7 @@ impl Gatherer<'_> {
         if !text(&list, "/metadata/continue").is_empty() {
             self.bundle.note(
                 &what,
-                &format!("cut: only the first {OBJECTS} are included"),
+                &format!("truncated: only the first {OBJECTS} are included"),
             );
         }
         let (version, kind) = (

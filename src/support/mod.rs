@@ -72,7 +72,7 @@ impl Bundle {
         if text.len() > room {
             let cut = text[..text.floor_char_boundary(room)].rfind('\n');
             text.truncate(cut.map_or(0, |at| at + 1));
-            self.note(&path, "cut: the bundle has reached its size limit");
+            self.note(&path, "truncated: the bundle has reached its size limit");
         }
         if !text.is_empty() {
             self.bytes += text.len();

@@ -71,7 +71,7 @@ async fn what_is_no_number_is_reported_once_and_fails_nothing() -> Result<()> {
     .await?;
     let note = waters::text(&event, "/message");
     ensure!(
-        note.contains("`spec.depth` is no number") && !note.contains("bottomless"),
+        note.contains("`spec.depth` is not a number") && !note.contains("bottomless"),
         "{note}"
     );
     ponds

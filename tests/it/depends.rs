@@ -84,7 +84,7 @@ async fn an_operator_waits_for_the_one_it_depends_on_and_says_so() -> Result<()>
     assert_eq!(
         message,
         Some(json!(
-            "waits for `lake` to be healthy: it does not run: CrdMissing"
+            "waits for `lake` to be healthy: it is not running: CrdMissing"
         ))
     );
     tokio::time::sleep(QUIET).await;

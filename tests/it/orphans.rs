@@ -175,7 +175,7 @@ async fn a_deletion_names_the_far_child_and_the_finalizer_that_it_waits_for() ->
     far.signs.patch("north-sign", &held).await?;
     orchards.delete("north").await?;
     let wanted = format!(
-        "ConfigMap {}/north-sign to be deleted, which has the finalizer example.org/hold",
+        "ConfigMap {}/north-sign, which has the finalizer example.org/hold, to be deleted",
         far.elsewhere
     );
     let waits = orchards

@@ -106,7 +106,7 @@ async fn children_are_as_in_the_backup_and_watched(scenario: &Scenario) -> Resul
 /// state, although every resourceVersion that it knows has been passed when it is back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restored_etcd_that_has_passed_what_was_known_is_found_by_the_last_write() -> Result<()> {
-    const FOUND: &str = "the last object that was written is gone or in an older state";
+    const FOUND: &str = "the last written object is missing or has an older state";
     let mut scenario = Scenario::on_its_own("passed").await?;
     let katalog = input("panic/katalog.yaml")?;
     scenario.grant(&katalog).await?;

@@ -343,3 +343,29 @@ fn the_operators_of_a_katalog_may_make_each_others_resources() {
     let pond = &plan.operators[1];
     assert_eq!(pond.children[0].kind.plural.as_deref(), Some("mice"));
 }
+
+#[test]
+fn the_finalizers_of_the_operator_box_take_precedence_over_those_of_the_entry_and_the_katalog() {
+    let [katalog, entry, inner] =
+        ["a", "b", "c"].map(|word| format!("finalizers: [a.example/{word}]"));
+    for (katalog, entry, inner, expected) in [
+        (&*katalog, &*entry, &*inner, (true, &["a.example/c"][..])),
+        (&*katalog, &*entry, "", (true, &["a.example/b"])),
+        (&*katalog, "", "", (true, &["a.example/a"])),
+        (&*katalog, &*entry, "finalizers: []", (false, &[])),
+        ("", "", "", (true, &[])),
+    ] {
+        let spec = format!(
+            "{katalog}\ncrds:\n  pond:\n    apiTypes: {{ group: a.example, version: v1, kind: Pond, plural: ponds }}\n    \
+             {entry}\n    operatorBox:\n      onReconcile: {{ configMaps: [{{ name: a }}] }}\n      {inner}\n"
+        );
+        let plan = plan_of(&spec);
+        let operator = &plan.operators[0];
+        let others: Vec<&str> = operator
+            .other_finalizers
+            .iter()
+            .map(|name| &**name)
+            .collect();
+        assert_eq!((operator.finalizer, &*others), expected, "{spec}");
+    }
+}

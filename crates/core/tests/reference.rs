@@ -315,7 +315,7 @@ fn fields_are_explained_however_they_are_written() {
         child,
         explain("spec.crds.operatorBox.onCreate.deployments.image", false).unwrap()
     );
-    assert!(child.contains("It must be there."));
+    assert!(child.contains("It is required."));
     assert!(
         explain("motif.inputs.type", false)
             .unwrap()

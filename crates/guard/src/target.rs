@@ -28,7 +28,7 @@ pub enum BadUrl {
     TooLong,
     /// It is not a URL with a host: it has a space, no `//`, or characters that are not valid in URLs.
     #[error(
-        "the URL is not valid; expected `https://host/path`; pass inserted values through `urlEncode`"
+        "the URL is not valid; expected `https://host/path`; pass inserted values through `urlquery`"
     )]
     Malformed,
     /// The scheme is neither http nor https.

@@ -152,7 +152,7 @@ impl Client {
         };
         let authority: Authority = server.parse().map_err(|_| Error::Malformed {
             what: format!("the host {}", short(host)),
-            why: "it cannot stand in a URL".to_owned(),
+            why: "it is not valid in a URL".to_owned(),
         })?;
         let home = |scheme| RegistryOrigin {
             scheme,
@@ -325,7 +325,7 @@ pub(crate) fn is_loopback(host: &str) -> bool {
 fn unauthorized(ask: &RequestTarget<'_>, body: &Bytes) -> Error {
     let why = match detail(body).strip_prefix(": ") {
         Some(said) => said.to_owned(),
-        None => "it asks for credentials that it takes".to_owned(),
+        None => "it requires valid credentials".to_owned(),
     };
     Error::Unauthorized {
         host: ask.host.to_owned(),

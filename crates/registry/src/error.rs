@@ -24,7 +24,7 @@ pub enum Error {
         seconds: u64,
     },
     /// The address must not be called.
-    #[error("{host} is not called: {why}")]
+    #[error("{host} is not contacted: {why}")]
     Refused {
         /// Scheme, host and port.
         host: String,

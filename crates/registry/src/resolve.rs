@@ -66,9 +66,9 @@ pub(crate) fn judge(
 ) -> Result<(), String> {
     // An IPv4-mapped IPv6 address counts as IPv4.
     match closed(address.to_canonical()) {
-        Some(kind) if !permitted.contains(kind) => {
-            Err(format!("the registry leads there, and {address} is {kind}"))
-        }
+        Some(kind) if !permitted.contains(kind) => Err(format!(
+            "the registry refers to it, and {address} is {kind}"
+        )),
         _ => Ok(()),
     }
 }

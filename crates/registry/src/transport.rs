@@ -217,7 +217,7 @@ impl Transport {
         }
         Err(Error::Refused {
             host: origin(&call.url),
-            why: format!("it is the end of more than {MOST_REDIRECTS} redirects"),
+            why: format!("it is at the end of a chain of more than {MOST_REDIRECTS} redirects"),
         })
     }
 

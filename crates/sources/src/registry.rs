@@ -69,7 +69,7 @@ pub(crate) async fn digest(
         (ManifestState::Unchanged, Some(known)) => Ok(*known),
         (ManifestState::Unchanged, None) => Err(Error::Malformed(
             reference.to_string(),
-            "it is unchanged, but it was not known".to_owned(),
+            "the registry reports it as unchanged, but no earlier response is known".to_owned(),
         )),
     }
 }

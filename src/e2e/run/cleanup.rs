@@ -67,7 +67,7 @@ impl Run<'_> {
             problems.extend(left.err());
         }
         if !problems.is_empty() {
-            let name = "what was created is cleaned up";
+            let name = "the created objects are deleted";
             self.step("", name, began, Err(problems.trim().to_owned()));
         }
     }
@@ -120,7 +120,7 @@ fn refuse_left(left: &[String]) -> Result<(), String> {
     let seconds = CLEANUP.as_secs();
     let left = left.join(", ");
     Err(format!(
-        "still there {seconds} s after the deletion: {left}"
+        "these objects still exist {seconds} s after the deletion: {left}"
     ))
 }
 

@@ -41,7 +41,7 @@ pub enum FileError {
     Invalid(Diagnostics),
     /// A Katalog in the cluster has a kind that they declare.
     #[error(
-        "Katalog {katalog} in the cluster has {kind}: two operators would undo each other's changes; remove the entry from one Katalog"
+        "Katalog {katalog} in the cluster holds the claim on {kind}: two operators would undo each other's changes; remove the entry from one Katalog"
     )]
     Claimed {
         /// The kind.
@@ -51,7 +51,7 @@ pub enum FileError {
     },
     /// Another installation has a kind that they declare.
     #[error(
-        "Katalog {holder} has {kind}: two operators would undo each other's changes; stop that one, or remove the entry from one Katalog"
+        "Katalog {holder} holds the claim on {kind}: two operators would undo each other's changes; stop that one, or remove the entry from one Katalog"
     )]
     Held {
         /// The kind.

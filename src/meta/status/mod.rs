@@ -374,7 +374,7 @@ fn terminating_message(inputs: &StatusInputs<'_>) -> String {
     }
     if inputs.trouble.is_some() || is_release_hindered(inputs) {
         parts.push(format!(
-            "remove the cause, or annotate the Katalog with {}=true to delete it without that",
+            "fix the cause, or annotate the Katalog with {}=true to delete it anyway",
             names::ANNOTATION_RELEASE
         ));
     } else if inputs.waits.is_some() {

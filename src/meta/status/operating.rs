@@ -51,7 +51,7 @@ impl Operating<'_> {
         self.status.runs_instead_of(self.wanted)
     }
 
-    /// Returns since when and why too many of its passes fail; none if it does not run at all.
+    /// Returns since when and why too many of its passes fail; none if it is not running at all.
     pub(crate) fn degraded(&self) -> Option<&Degraded> {
         let runs = self.status.phase == Phase::Running;
         self.status.degraded.as_ref().filter(|_| runs)

@@ -25,7 +25,7 @@ async fn calls_have_the_answers_that_are_given_and_none_is_made() {
     let map = objects.iter().find(|object| object["kind"] == "ConfigMap");
     assert_eq!(map.unwrap()["data"]["fish"], "pike");
     for (text, reported) in [
-        ("flags: { status: 404 }", "the answer has status 404"),
+        ("flags: { status: 404 }", "the response has status 404"),
         ("flags: { error: it is down }", "failed: it is down"),
         ("flags: { code: 200 }", "unknown field `code`"),
         ("flagz: { status: 200 }", "no operator makes a call `flagz`"),
@@ -48,7 +48,7 @@ async fn a_call_without_an_answer_hides_only_what_depends_on_it() {
     let [secret, map] = &rendered.problems.0[..] else {
         panic!("{}", rendered.problems)
     };
-    let hint = Some("put the answer into a file and pass it with `--external`");
+    let hint = Some("put the response into a file and pass it with `--external`");
     for (problem, call) in [(map, "flags"), (secret, "next")] {
         let unread = format!("`.external.{call}` cannot be read");
         assert!(problem.message.contains(&unread), "{problem}");

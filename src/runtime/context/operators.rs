@@ -71,12 +71,12 @@ impl fmt::Debug for Operators {
 }
 
 impl Operators {
-    /// Returns the plan, status and metrics of the operator of the entry `crd`; none if it does not run.
+    /// Returns the plan, status and metrics of the operator of the entry `crd`; none if it is not running.
     pub fn snapshot(&self, katalog: &KatalogRef, crd: &str) -> Option<OperatorNow> {
         self.get(katalog, crd)?.now()
     }
 
-    /// Returns the operator of the entry `crd`; none if it does not run.
+    /// Returns the operator of the entry `crd`; none if it is not running.
     pub fn get(&self, katalog: &KatalogRef, crd: &str) -> Option<Listed> {
         let name = (katalog.clone(), crd.to_owned());
         self.0.borrow().get(&name).cloned()

@@ -113,7 +113,7 @@ fn lacks(status: &OperatorStatus, condition: DependencyCondition) -> Option<Stri
     if status.phase != Phase::Running {
         let why = status.problems.first();
         let why = why.map(|problem| format!(": {}", problem.reason));
-        return Some(format!("it does not run{}", why.unwrap_or_default()));
+        return Some(format!("it is not running{}", why.unwrap_or_default()));
     }
     if condition == DependencyCondition::Started {
         return None;
@@ -210,14 +210,18 @@ mod tests {
             (
                 waiting(),
                 Started,
-                Some("it does not run: DependencyNotReady"),
+                Some("it is not running: DependencyNotReady"),
             ),
             (
                 waiting(),
                 Healthy,
-                Some("it does not run: DependencyNotReady"),
+                Some("it is not running: DependencyNotReady"),
             ),
-            (OperatorStatus::default(), Started, Some("it does not run")),
+            (
+                OperatorStatus::default(),
+                Started,
+                Some("it is not running"),
+            ),
         ] {
             assert_eq!(lacks(&status, condition).as_deref(), expected, "{status:?}");
         }

@@ -104,7 +104,7 @@ pub(super) struct Katalog {
     pub(super) reason: String,
     /// Message of that condition.
     pub(super) message: String,
-    /// Name of the revision in force; null until one was accepted.
+    /// Name of the running revision; null until one has been accepted.
     pub(super) revision: Option<String>,
     /// Entries with `enabled: false`.
     pub(super) disabled: Vec<String>,

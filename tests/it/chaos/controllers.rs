@@ -84,7 +84,7 @@ impl Controller {
     /// Has it stand still, or go on.
     pub(super) fn pause(&mut self, paused: bool) -> Result<()> {
         let signal = if paused { Signal::Stop } else { Signal::Cont };
-        let process = self.process.as_mut().context("it does not run")?;
+        let process = self.process.as_mut().context("it is not running")?;
         process.signal(signal)
     }
 

@@ -229,7 +229,7 @@ fn without_permissions_nothing_is_written(site: &Site) -> Result<()> {
         "patch deployments.apps in the namespace orkestra-system",
     ] {
         ensure!(
-            refused.contains(&format!("you may not {missing}")),
+            refused.contains(&format!("you cannot {missing}")),
             "{missing}: {refused}"
         );
     }

@@ -206,7 +206,7 @@ impl Value {
         }
     }
 
-    /// Converts the value to data, with whole numbers as integers, like its JSON. Objects become their JSON.
+    /// Converts the value to data, with integers as integers, like its JSON. Objects become their JSON.
     pub(crate) fn to_node(&self) -> Node {
         match self {
             Value::Nil => Node::Null,

@@ -284,7 +284,7 @@ impl Reach {
                         self.written().take();
                         tracing::warn!(
                             path = written.path,
-                            "the last object that was written is gone or in an older state (etcd restored from a backup?); everything is listed again"
+                            "the last written object is missing or has an older state (etcd restored from a backup?); listing all objects again"
                         );
                         self.note_rewind();
                     }

@@ -15,7 +15,8 @@ use orkestra_ground::chain;
 use super::Served;
 
 /// Replaces a message that may contain values of a Secret.
-const WITHHELD: &str = "the API server's words are withheld, they may hold values of the Secret";
+const WITHHELD: &str =
+    "the API server's message is not shown, because it may contain values of the Secret";
 
 /// One of several causes that the API server reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +103,7 @@ pub enum WireError {
     #[error("{0}")]
     Unreadable(String),
     /// Too many requests.
-    #[error("the API server asks for fewer requests")]
+    #[error("the API server throttles requests")]
     TooManyRequests {
         /// The earliest time for a retry.
         retry_after: Option<Duration>,

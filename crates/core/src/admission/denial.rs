@@ -84,7 +84,7 @@ mod tests {
     fn a_denial_names_five_errors_and_counts_the_others() {
         let error = |item: usize| {
             let path = FieldPath::root().field("spec").index(item);
-            Diagnostic::error(Code::Empty, path, "this is empty")
+            Diagnostic::error(Code::Empty, path, "the value is empty")
         };
         let warning = Diagnostic::warning(Code::NoEffect, FieldPath::root(), "x".repeat(400));
         let problems = |count| {
@@ -99,7 +99,7 @@ mod tests {
                 .lines()
                 .collect::<Vec<_>>(),
             [
-                "error[ORK0022]: spec[0]: this is empty",
+                "error[ORK0022]: spec[0]: the value is empty",
                 "| spec:",
                 "| - name: first",
                 "|   ^^^^^^^^^^^",
@@ -112,7 +112,7 @@ mod tests {
             (Some("Motif m".to_owned()), Some(2), Some(3));
         assert_eq!(
             denial(&Diagnostics(vec![located]), &object).unwrap(),
-            format!("Motif m:2:3: error[ORK0022]: spec[0]: this is empty\n{LINES}")
+            format!("Motif m:2:3: error[ORK0022]: spec[0]: the value is empty\n{LINES}")
         );
         let message = denial(&problems(7), &json!({})).unwrap();
         assert_eq!(message.lines().count(), 7);

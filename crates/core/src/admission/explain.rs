@@ -9,7 +9,7 @@ use crate::plan::{CompletionTarget, Moment, Moments, OperatorPlan, Plan};
 const CHANGES: &str = "it changes the object";
 /// Where else it applies.
 const ALSO: &str =
-    "an API server with MutatingAdmissionPolicies does that, too, while the webhook is unreachable";
+    "while the webhook is unreachable, an API server with MutatingAdmissionPolicies applies it too";
 
 /// Where a rule applies when an object is written; passes apply it in any case, unless it is for admission only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

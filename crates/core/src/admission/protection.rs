@@ -251,7 +251,7 @@ fn refuse_removal(mark: LabelRole) -> Value {
     let exempt = has("object", "labels", names::LABEL_STRICT_EXEMPT, "true");
     let breaks = breaks_glass("object");
     let message = format!(
-        "strict mode: the protection of {} cannot be removed: set the label {}=true with it, or the annotation {}=<reason>",
+        "strict mode: the label {} alone cannot remove the protection: also set the label {}=true, or the annotation {}=<reason>",
         names::LABEL_PROTECTION,
         names::LABEL_STRICT_EXEMPT,
         names::ANNOTATION_BREAK_GLASS

@@ -23,7 +23,7 @@ pub struct ExternalCall {
     /// The HTTP method. Default `GET`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
-    /// The only HTTP status that is a success. Default `0`: all except 4xx and 5xx.
+    /// The only HTTP status that is a success; `0` permits all except 4xx and 5xx. Default `0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_status: Option<Scalar>,
     /// If `true`, the reconcile pass continues when the call fails, with the reason in `.error`. Default `false`: the reconcile

@@ -12,14 +12,14 @@ use super::later::FORMAT;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     /// Nothing was written.
-    #[error("a duration is empty; write one such as `30s`")]
+    #[error("the duration is empty; write one such as `30s`")]
     Empty,
     /// A number without a unit, such as `30`.
     #[error("`{0}` has no unit; write `{0}s` for seconds")]
     NoUnit(String),
-    /// Anything else that is no number followed by a unit.
+    /// Anything else that is not a number followed by a unit.
     #[error(
-        "`{0}` is no duration; write numbers with the units ns, us, ms, s, m, h, d, w, mo or y, such as `1h30m`"
+        "`{0}` is not a valid duration; write numbers with the units ns, us, ms, s, m, h, d, w, mo or y, such as `1h30m`"
     )]
     Syntax(String),
     /// More than the type can hold.

@@ -206,7 +206,7 @@ pub enum ValueType {
     /// Text.
     #[default]
     String,
-    /// A whole number.
+    /// An integer.
     Int,
     /// A number.
     Float,

@@ -38,7 +38,7 @@ pub(crate) const BLOCKS: &[&str] = &[
     category = "orkestra",
     namespaced,
     schema = "disabled",
-    doc = "A Motif is a part of operators: Katalogs import it with inputs of their own."
+    doc = "A Motif is a reusable part of operators: Katalogs import it and set its inputs."
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct MotifSpec {
@@ -95,7 +95,7 @@ pub struct MotifInput {
 pub enum InputType {
     /// Text.
     String,
-    /// A whole number.
+    /// An integer.
     Int,
     /// `true` or `false`.
     Bool,

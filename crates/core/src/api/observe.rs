@@ -155,7 +155,7 @@ pub struct ObjectFilter {
     /// Kind of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Name of the index.
+    /// Name of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Namespace of the object.

@@ -41,7 +41,7 @@ impl OciReference {
         let rest = text.trim();
         let rest = rest.strip_prefix("oci://").unwrap_or(rest);
         if rest.contains("://") {
-            return Err(bad("it has another scheme than `oci://`"));
+            return Err(bad("its scheme is not `oci://`"));
         }
         let (rest, at) = match rest.split_once('@') {
             Some((rest, at)) => (rest, Some(at)),

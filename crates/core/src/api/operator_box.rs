@@ -72,8 +72,8 @@ pub struct OperatorBox {
     /// Scaling of workers and queue by conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub autoscale: Option<Autoscale>,
-    /// A list of finalizers that are added to every custom resource, in addition to Orkestra's, which is always added. Each is
-    /// removed by its own controller. `[]` also omits Orkestra's finalizer. Default: those of the Katalog.
+    /// A list of finalizers that are added to every custom resource, in addition to Orkestra's. Each is removed by its own
+    /// controller. `[]` also omits Orkestra's finalizer. Default: those of the entry, or else those of the Katalog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizers: Option<Vec<String>>,
     /// Tasks of the operator other than reconciling.
@@ -224,7 +224,7 @@ pub struct StatusField {
 pub enum StatusType {
     /// Text.
     String,
-    /// A whole number.
+    /// An integer.
     Int,
     /// A number.
     Float,

@@ -149,9 +149,9 @@ pub struct Normalize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum NormalizeType {
-    /// A whole number.
+    /// An integer.
     Int,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A number.
     Float,

@@ -40,7 +40,7 @@ pub struct DeletionProtection {
     /// The result while the protection cannot be evaluated. Default `Fail`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_policy: Option<FailurePolicy>,
-    /// If `true`, removal of the label that protects an object is also rejected. Default `false`.
+    /// If `true`, the label `orkestra.io/deletion-protection` alone does not remove the protection of an object. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict_mode: Option<bool>,
 }
@@ -181,7 +181,8 @@ pub struct EntryProtection {
     /// If `true`, custom resources are protected. Default `true`.
     #[serde(rename = "protectCRs", skip_serializing_if = "Option::is_none")]
     pub protect_crs: Option<bool>,
-    /// If `true`, the label that protects an object cannot be removed. Default: that of `security.deletionProtection`.
+    /// If `true`, the label `orkestra.io/deletion-protection` alone does not remove the protection of an object. Default: that of
+    /// `security.deletionProtection`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict_mode: Option<bool>,
 }

@@ -41,10 +41,10 @@ pub struct SimulateSpec {
     /// The number of cycles. In each cycle, every reconciled custom resource has one reconcile pass. Default `10`.
     #[schemars(range(min = 1, max = 1000))]
     pub cycles: Option<u32>,
-    /// If `true`, each `external` call without an answer in `external` gets an empty body and the expected status. Default
+    /// If `true`, each `external` call without a response in `external` gets an empty body and the expected status. Default
     /// `false`: such a call fails.
     pub skip_external: Option<bool>,
-    /// Answers to `external` calls, by the name of the call.
+    /// Responses to `external` calls, by the name of the call.
     pub external: BTreeMap<String, StubbedAnswer>,
     /// Outcomes of the objects that the operator creates. Default: workloads become ready, Jobs complete, volumes are bound and
     /// load balancers get an address, at the end of the cycle that wrote them.
@@ -61,7 +61,7 @@ pub struct SimulateSpec {
     pub imports: Vec<String>,
 }
 
-/// The answer of an `external` call.
+/// The response to an `external` call.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StubbedAnswer {

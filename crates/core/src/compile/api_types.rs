@@ -10,7 +10,7 @@ use crate::{
 };
 
 const NO_API_TYPES: &str =
-    "neither `apiTypes` nor a `crdFile` that can be read here say which kind this operates";
+    "neither `apiTypes` nor a readable `crdFile` declares the kind that this entry operates";
 
 /// True if every error is an entry without a kind: a Katalog in the cluster whose `crdFile` is a file elsewhere.
 pub fn lacks_api_types(diagnostics: &Diagnostics) -> bool {
@@ -111,8 +111,8 @@ pub(crate) fn resolve(
 fn is_operable(kind: &GroupKind) -> Result<(), (String, Option<&'static str>)> {
     let is_of_kubernetes = kind.group.is_empty() || kinds::is_built_in_group(&kind.group);
     if is_of_kubernetes && kinds::built_in(kind).is_none() {
-        let message = format!("Kubernetes has no kind {kind}, and its API groups take no others");
-        return Err((message, Some("name a group of your own")));
+        let message = format!("Kubernetes has no kind {kind}, and its API groups are reserved");
+        return Err((message, Some("use an API group of your own")));
     }
     if &*kind.group == names::GROUP {
         return Err((format!("{kind} is Orkestra's own"), None));
@@ -228,7 +228,7 @@ fn declared(
                 "this is {group_kind} but `crdFile` defines {}",
                 shape.group_kind()
             ),
-            "leave `apiTypes` out",
+            "remove `apiTypes`",
         );
     } else if let Some(shape) = schemas.kind(&group_kind) {
         agree(at, &filled, shape);
@@ -263,7 +263,11 @@ fn are_legal(at: &At<'_>, filled: &Filled) -> bool {
         if let Err(why) = check(text) {
             let at = at.field(name);
             if name == "version" && text.starts_with(|c: char| c.is_ascii_digit()) {
-                at.error_hint(Code::BadName, why, "versions are such as `v1` or `v1beta1`");
+                at.error_hint(
+                    Code::BadName,
+                    why,
+                    "expected a version such as `v1` or `v1beta1`",
+                );
             } else {
                 at.bad_name(text, why, check);
             }
@@ -317,7 +321,7 @@ fn check_kind(kind: &str) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "`{kind}` is no kind: kinds start with a capital, such as `Website`"
+            "`{kind}` is not a valid kind: a kind starts with a capital letter, such as `Website`"
         ))
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn autoscale(
     };
     let interval = declared.interval.map_or(DEFAULT_INTERVAL, |span| span.0);
     if interval < SHORTEST_INTERVAL {
-        let message = "the conditions are evaluated at most every 100ms";
+        let message = "the interval must be at least 100ms";
         at.field("interval").error(Code::OutOfRange, message);
     }
     let gates = declared.conditions.clone().unwrap_or_default();
@@ -107,12 +107,8 @@ fn exclusive(at: &At<'_>, declared: &Autoscale) {
         .map(|(name, _)| format!("`{name}`"))
         .collect();
     if !set.is_empty() {
-        let message = format!("`profile` and {} exclude each other", set.join(", "));
-        at.error_hint(
-            Code::Exclusive,
-            message,
-            "leave `profile` out, or the others",
-        );
+        let message = format!("`profile` and {} are mutually exclusive", set.join(", "));
+        at.error_hint(Code::Exclusive, message, "remove `profile`, or the others");
     }
 }
 

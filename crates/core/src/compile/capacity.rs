@@ -9,7 +9,7 @@ use crate::{
         autoscale::{Autoscale, Capacity},
         duration::Span,
     },
-    diagnostics::{Code, did_you_mean},
+    diagnostics::{Code, nearest_or_all},
     scope::At,
 };
 
@@ -81,7 +81,7 @@ pub(crate) fn profile(at: &At<'_>, name: &str, pace: &OperatorPace) -> Option<Au
     if depth == 0 && ["burst", "steady", "cost-optimized"].contains(&name.as_str()) {
         at.error_hint(
             Code::NoDepth,
-            format!("`{name}` takes a share of the queue, and the queue has no depth"),
+            format!("`{name}` depends on the maximum depth of the queue, and none is declared"),
             "add `reconciler.queue.maxDepth`",
         );
         return None;
@@ -100,8 +100,7 @@ pub(crate) fn profile(at: &At<'_>, name: &str, pace: &OperatorPace) -> Option<Au
 }
 
 fn unknown(at: &At<'_>, name: &str) {
-    let hint =
-        did_you_mean(name, NAMES).unwrap_or_else(|| format!("there is {}", NAMES.join(", ")));
+    let hint = nearest_or_all(name, "", NAMES);
     let message = format!("there is no profile `{name}` for autoscale");
     at.error_hint(Code::UnknownProfile, message, hint);
 }

@@ -20,7 +20,7 @@ pub(crate) fn only_contributes(wide: &[Imported<'_>]) {
         let has_parts = import.motif.resources.is_some() || import.motif.status.is_some();
         let what = match (has_parts, import.gives_inputs()) {
             (true, _) => {
-                "its resources and status are not taken here, only its profiles and functions"
+                "only its profiles and functions are imported here, not its resources and status"
             }
             (false, true) => "profiles and functions take no inputs",
             (false, false) => continue,
@@ -58,7 +58,7 @@ pub(crate) fn within(
             kept[position].1 = child;
         } else {
             let hint = if other.import == child.import {
-                "give them different names, or `when` conditions that exclude each other"
+                "give them different names, or `when` conditions that are mutually exclusive"
             } else {
                 "set inputs of the imports that result in different names, or remove one import; a child of this name in the operatorBox replaces both"
             };
@@ -161,10 +161,10 @@ pub(crate) fn across(problems: &Problems, operators: &[OperatorPlan]) {
                     problems.place(&child.path).error_hint(
                         Code::SameChildTwice,
                         format!(
-                            "{} is the same {} for every custom resource",
+                            "{} declares the same {} for every custom resource",
                             other.path, child.kind.kind
                         ),
-                        "put `{{ .metadata.name }}` into the names",
+                        "include `{{ .metadata.name }}` in the names",
                     );
                 }
                 Some(_) => {}
@@ -184,7 +184,7 @@ pub(crate) fn left_behind(at: &At<'_>, children: &[ChildPlan], owner: Option<&Re
         if child.namespace.is_some() || child.kind.namespaced == Some(false) {
             at.place(&child.path).warn(
                 Code::LeftBehind,
-                "with `finalizers: []` this stays when its custom resource is deleted",
+                "with `finalizers: []` this child remains when its custom resource is deleted",
             );
         }
     }

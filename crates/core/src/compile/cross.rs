@@ -38,7 +38,7 @@ pub(crate) fn plans(
             continue;
         };
         if plans.iter().any(|other| other.name == plan.name) {
-            let message = format!("another entry is `.cross.{}` already", plan.name);
+            let message = format!("another entry already has the name `.cross.{}`", plan.name);
             let place = if declared.as_.is_some() { "as" } else { "crd" };
             let hint = "give one of them another name with `as`";
             at.field(place).error_hint(Code::SetTwice, message, hint);
@@ -96,7 +96,7 @@ fn compile_entry(at: &At<'_>, declared: &api::Cross, named: NamedEntries<'_>) ->
     let target = target(at, crd, label_selector, named);
     let name = as_.as_deref().filter(|name| !name.is_empty()).or(crd);
     if name.is_none() && target.is_some() {
-        let hint = "say `as: db`, and templates read `.cross.db`";
+        let hint = "set `as`: with `as: db`, templates read `.cross.db`";
         at.error_hint(Code::Missing, "`as` is missing", hint);
     }
     let empty = Declared::default();
@@ -140,7 +140,7 @@ fn only_above(at: &At<'_>, plan: &CrossPlan, above: &[CrossPlan]) {
             let is_above = |name: &Key| above.iter().any(|other| other.name == *name);
             let is_known = matches!(rest.first(), Some(PathStep::Field(name)) if is_above(name));
             if &**root == roots::CROSS && !is_known {
-                let message = format!("`.{path}` is not read before this");
+                let message = format!("`.{path}` is not available at this point");
                 let hint = "only entries of `cross` above this one can be read here";
                 let place = at.place(&leaf.path);
                 place.error_hint(Code::UnknownCross, message, hint);
@@ -159,7 +159,7 @@ fn target(
         (Some(_), false) => {
             at.field("labelSelector").error(
                 Code::Exclusive,
-                "`crd` names the operator already: leave one of the two out",
+                "`crd` already selects the operator: remove one of the two",
             );
             None
         }
@@ -185,8 +185,9 @@ fn entry(at: &At<'_>, name: &str, named: NamedEntries<'_>) -> Option<CrossTarget
     let crds = named.crds;
     if let Some(entry) = crds.get(name) {
         if entry.cross_access == Some(false) {
-            let message =
-                format!("`{name}` has `crossAccess: false`: others may not read its resources");
+            let message = format!(
+                "`{name}` has `crossAccess: false`: other operators cannot read its resources"
+            );
             at.error_hint(
                 Code::UnknownCross,
                 message,

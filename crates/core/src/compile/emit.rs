@@ -74,7 +74,7 @@ pub(crate) fn cleanup(
     let after = declared.delete_after.map(|span| span.0).unwrap_or_default();
     if !after.is_zero() && !conditions {
         let message = format!(
-            "the condition `{CLEANUP_PENDING}` of the status says since when the conditions hold, and none is written"
+            "`deleteAfter` needs the condition `{CLEANUP_PENDING}`, which records since when the conditions hold, but no conditions are written"
         );
         at.field("deleteAfter").error_hint(
             Code::Exclusive,

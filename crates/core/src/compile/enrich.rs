@@ -8,7 +8,7 @@ use crate::{
         CrdEntry, EnrichTarget,
         enrich::{Enrich, EnrichAll},
     },
-    diagnostics::{Code, did_you_mean},
+    diagnostics::{Code, nearest_or_all},
     enrich::{ADDITIONS, Addition},
     plan::{ChildPlan, EnrichPlan, Gate, GroupKind, OperatorPlan},
     scope::At,
@@ -43,7 +43,7 @@ pub(crate) fn plans(at: &At<'_>, entry: &CrdEntry, children: &[ChildPlan]) -> Bo
         Some(EnrichAll::Except(all)) => &all.except,
     };
     if !entry.enrich.is_empty() {
-        let message = "`enrichAll` adds everything already: leave one of the two out";
+        let message = "`enrichAll` already adds everything: remove one of the two";
         at.field("enrich").error(Code::Exclusive, message);
     }
     let plan = |target| EnrichPlan {
@@ -87,12 +87,12 @@ fn report_no_children(at: &At<'_>, target: EnrichTarget, children: &[ChildPlan])
     let kinds: BTreeSet<&str> = target.additions().flat_map(Addition::kinds).collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
     let message = if kinds.is_empty() {
-        format!("`{word}` is added to children, and none is declared")
+        format!("`{word}` is added to children, but no child is declared")
     } else {
         let kinds = kinds.join(", ");
-        format!("`{word}` is added to children of kind {kinds}, and none is declared")
+        format!("`{word}` is added to children of kind {kinds}, but none is declared")
     };
-    at.warn_hint(Code::NoEffect, message, "leave it out, or declare one");
+    at.warn_hint(Code::NoEffect, message, "remove it, or declare one");
 }
 
 fn compile_entry(at: &At<'_>, declared: &Enrich) -> Option<EnrichPlan> {
@@ -107,8 +107,8 @@ fn compile_entry(at: &At<'_>, declared: &Enrich) -> Option<EnrichPlan> {
     };
     let mut entries = gates.iter();
     let (Some((word, gates)), None) = (entries.next(), entries.next()) else {
-        let hint = "give each a `-` of its own";
-        at.error_hint(Code::WrongShape, "this takes one key", hint);
+        let hint = "write each key as its own list item, with its own `-`";
+        at.error_hint(Code::WrongShape, "expected exactly one key", hint);
         return None;
     };
     let Some(target) = EnrichTarget::ALL
@@ -117,8 +117,7 @@ fn compile_entry(at: &At<'_>, declared: &Enrich) -> Option<EnrichPlan> {
     else {
         let words = EnrichTarget::ALL.map(EnrichTarget::word);
         let message = format!("`{word}` cannot be added");
-        let hint = did_you_mean(&word.to_ascii_lowercase(), words.iter().copied());
-        let hint = hint.unwrap_or_else(|| format!("there is {}", words.join(", ")));
+        let hint = nearest_or_all(&word.to_ascii_lowercase(), "", words);
         at.key(word).error_hint(Code::UnknownWord, message, hint);
         return None;
     };

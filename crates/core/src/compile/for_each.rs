@@ -41,13 +41,13 @@ pub(crate) fn plan(at: &At<'_>, declared: Option<&children::ForEach>) -> Option<
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let what = if !is_word {
-            "templates can only name what is made of letters, digits and `_`".to_owned()
+            "the name must consist of letters, digits and `_`".to_owned()
         } else if TAKEN.contains(&name) {
-            format!("`.{name}` is something else")
+            format!("`.{name}` already has another meaning")
         } else {
             return Some(name);
         };
-        let hint = "call the element by another word, such as `region`";
+        let hint = "choose another name for the element, such as `region`";
         at.field("as").error_hint(Code::BadName, what, hint);
         None
     });
@@ -124,9 +124,9 @@ pub(crate) fn check_name(at: &At<'_>, child: &ChildPlan) {
     at.place(&child.path).error_hint(
         Code::SameChildTwice,
         format!(
-            "each element of `{}` makes the same {}",
+            "each element of `{}` creates the same {}",
             each.field, child.kind.kind
         ),
-        format!("put the element into the name, such as `{{{{ .metadata.name }}}}-{element}`"),
+        format!("include the element in the name, such as `{{{{ .metadata.name }}}}-{element}`"),
     );
 }

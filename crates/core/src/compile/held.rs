@@ -79,10 +79,9 @@ pub(crate) fn check_order(at: &At<'_>, plan: &OperatorPlan) {
         let (Some(late), Some(place)) = (late, place_of(expression)) else {
             return;
         };
-        let message = format!(
-            "`{late}` is completed after this: rules of `mutation` wait for answers to calls"
-        );
-        let hint = "ask for what the custom resource says itself, or let no rule of `mutation` wait for a call";
+        let message =
+            format!("`{late}` is set later: rules of `mutation` wait for responses to calls");
+        let hint = "read a field that the custom resource itself declares, or do not let rules of `mutation` wait for calls";
         at.place(place).error_hint(Code::UnknownData, message, hint);
     };
     for gate in [&plan.hold.enqueue, &plan.hold.reconcile] {

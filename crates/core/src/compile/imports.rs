@@ -11,7 +11,7 @@ use crate::{
         MotifImport, MotifSpec,
         motif::{InputType, MotifInput},
     },
-    diagnostics::{Code, did_you_mean},
+    diagnostics::{Code, nearest_or_all},
     plan::{Coerce, ImportPlan, InputPlan, ObjectTree},
     scope::{
         At, Library, ReferenceKind,
@@ -123,7 +123,7 @@ impl<'a> Follow<'a> {
         if let Some(start) = self.path.iter().position(|known| known == name) {
             let circle: Vec<&str> = self.path[start..].iter().map(|name| &**name).collect();
             let message = format!("`{name}` imports itself: {} → {name}", circle.join(" → "));
-            place.error_hint(Code::ImportCycle, message, "take one of these imports out");
+            place.error_hint(Code::ImportCycle, message, "remove one of these imports");
             return;
         }
         if self.found.len() == MOST_IMPORTS {
@@ -236,7 +236,7 @@ fn check_with(place: &At<'_>, imported: &Imported<'_>) {
             imported.name(),
             missing.join(", ")
         );
-        let hint = "give it under `with`";
+        let hint = "set it under `with`";
         place
             .field("motif")
             .error_hint(Code::MissingInput, message, hint);
@@ -255,10 +255,10 @@ fn unknown(place: &At<'_>, imported: &Imported<'_>, with: &BTreeMap<String, Node
     {
         let at = place.field("with").field(name);
         let message = format!("`{}` has no input `{name}`", imported.name());
-        let hint = match did_you_mean(name, names()) {
-            Some(hint) => hint,
-            None if imported.motif.inputs.is_empty() => "it takes no inputs".to_owned(),
-            None => format!("it has {}", names().collect::<Vec<_>>().join(", ")),
+        let hint = if imported.motif.inputs.is_empty() {
+            "it takes no inputs".to_owned()
+        } else {
+            nearest_or_all(name, "", names().collect::<Vec<_>>())
         };
         at.error_hint(Code::UnknownInput, message, hint);
     }
@@ -298,7 +298,7 @@ fn coerce(type_: InputType) -> Coerce {
 fn called(type_: InputType) -> &'static str {
     match type_ {
         InputType::String => "text",
-        InputType::Int => "a whole number",
+        InputType::Int => "an integer",
         InputType::Bool => "`true` or `false`",
     }
 }

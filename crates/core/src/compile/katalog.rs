@@ -179,7 +179,7 @@ impl<'a> Entries<'a> {
             at.error(
                 Code::SameKindTwice,
                 format!(
-                    "`{other}` operates version {} of {} already",
+                    "`{other}` already operates version {} of {}",
                     resource.version,
                     resource.group_kind()
                 ),
@@ -279,9 +279,10 @@ fn why_second(
     }
     let kind = operator.resource.group_kind();
     let other = kind_holder(operators, &kind)?;
-    let message =
-        format!("`{other}` operates {kind} already, whatever its labels: this entry stays stopped");
-    let hint = "join the two, with `when` for what differs; the other entries run";
+    let message = format!(
+        "`{other}` already operates {kind}, regardless of labels: this entry stays stopped"
+    );
+    let hint = "merge the two entries, with `when` for the differences; the other entries run";
     at.demote_from(before);
     at.field("apiTypes")
         .warn_hint(Code::SameKindTwice, message.clone(), hint);

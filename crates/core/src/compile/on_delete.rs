@@ -28,7 +28,7 @@ pub(super) fn plan(
     } = declared;
     let ordered = ordered.unwrap_or(false);
     if ordered && groups.is_empty() {
-        let message = "without `groups` there is no order";
+        let message = "`ordered` has no effect without `groups`";
         at.field("ordered").warn(Code::NoEffect, message);
     }
     let (_, first) = step(at, lifecycle);
@@ -73,8 +73,8 @@ pub(super) fn check(at: &At<'_>, plan: &OperatorPlan) {
     if !plan.finalizer {
         at.place(&on_delete.block.path).error_hint(
             Code::Finalizers,
-            "with `finalizers: []` nothing holds the resource until this is done",
-            "leave `finalizers` out",
+            "with `finalizers: []` the resource is deleted without waiting for this",
+            "remove `finalizers`",
         );
     }
     for step in &on_delete.steps {
@@ -82,7 +82,7 @@ pub(super) fn check(at: &At<'_>, plan: &OperatorPlan) {
             if let Some(other) = checks::same(plan, job) {
                 at.place(&job.path).error_hint(
                     Code::SameChildTwice,
-                    format!("{other} is this Job too"),
+                    format!("{other} refers to the same Job"),
                     "give the onDelete Job another name",
                 );
             }

@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// The reason why an operator of a built-in kind writes no status.
-const BUILT_IN_STATUS: &str = "the status of a built-in kind belongs to its controller, so none is written: Events and the status of the Katalog show how the objects are doing";
+const BUILT_IN_STATUS: &str = "the status of a built-in kind belongs to its controller, so none is written: Events and the status of the Katalog show the state of the objects";
 
 /// Returns the profiles and notes that a Katalog declares itself.
 pub(crate) fn own(spec: &KatalogSpec) -> (Option<&Profiles>, Option<&Notes>) {
@@ -283,7 +283,7 @@ fn check_own_code(at: &At<'_>, entry: &CrdEntry) {
     if declared.is_some_and(|declared| declared.default == Some(false)) {
         at.field("operatorBox").field("default").error(
             Code::CustomReconciler,
-            "reconcilers of your own are not supported",
+            "custom reconcilers are not supported",
         );
     }
     if let Some(declared) = &entry.setup {

@@ -22,37 +22,37 @@ const CHILD: (&str, &str) = (
      in a Secret",
 );
 const NAME: (&str, &str) = (
-    "each pass would name another child",
+    "each pass would give the child a different name",
     "use a value that does not change, such as `{{ .metadata.name }}`",
 );
 const CONDITION: (&str, &str) = (
     "the condition would have a random result in each pass",
-    "ask for something that can be observed",
+    "test a value that can be observed",
 );
 const INPUT: (&str, &str) = (
-    "the input would be another one in each pass",
-    "draw the value where it is kept: in what the Motif makes once",
+    "the input would be different in each pass",
+    "generate the value where it is kept: in a child that the Motif creates once",
 );
 const PREPARED: (&str, &str) = (
-    "each pass would see another custom resource",
+    "each pass would see a different custom resource",
     "rules set values that do not change: generate the value where it is kept, in a child that is created once",
 );
 const CROSS: (&str, &str) = (
-    "each pass would read another resource",
-    "choose it by what stays as it is, such as `{{ .metadata.name }}`",
+    "each pass would read a different resource",
+    "select it by a value that does not change, such as `{{ .metadata.name }}`",
 );
 const KEY: (&str, &str) = (
-    "each change would lead to another custom resource",
-    "find it by what the object has, such as `{{ .metadata.name }}`",
+    "each change would map to a different custom resource",
+    "identify it by a field of the object, such as `{{ .metadata.name }}`",
 );
 const STATUS: (&str, &str) = (
-    "the status would be another one in each pass",
+    "the status would be different in each pass",
     "keep the value in a Secret or a ConfigMap of `onCreate`, and read it from `.children`",
 );
 
 const CALL: (&str, &str) = (
-    "a call is the same throughout a pass, and a random value would make it another one each time",
-    "send what the custom resource has, such as `.metadata.uid`",
+    "a call is the same throughout a pass, and a random value would make it different each time",
+    "send a value of the custom resource, such as `.metadata.uid`",
 );
 
 /// Reports the templates of an operator that draw random values and do not keep them. `at` is any place in the Katalog.
@@ -85,8 +85,8 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
 }
 
 const LABEL: (&str, &str) = (
-    "the label would be another one in each pass",
-    "make it of what stays as it is",
+    "the label would be different in each pass",
+    "use a value that does not change",
 );
 
 struct Check<'a> {

@@ -59,7 +59,8 @@ pub(crate) fn pace(at: &At<'_>, entry: &CrdEntry, library: &Library) -> Operator
     if let (Some(outer), Some(inner)) = (entry.workers, workers)
         && outer != inner
     {
-        let message = format!("`operatorBox.reconciler.workers` is set too and wins: {inner}");
+        let message =
+            format!("`operatorBox.reconciler.workers` is also set and takes precedence: {inner}");
         at.field("workers").warn(Code::SetTwice, message);
     }
     let profile = layers
@@ -95,8 +96,8 @@ fn queue(layers: &[(At<'_>, &Reconciler)], profile: Option<&profiles::Pace>) -> 
         if queue.shared == Some(true) {
             at.field("shared").warn_hint(
                 Code::NoEffect,
-                "`shared` has no effect here: every operator has a queue of its own, so that none waits behind another",
-                "leave it out",
+                "`shared` has no effect here: every operator has its own queue, so none waits for another",
+                "remove it",
             );
         }
     }
@@ -135,7 +136,7 @@ fn backoff(at: &At<'_>, declared: &QueueBackoff) -> BackoffPlan {
     if first.is_zero() {
         at.error_hint(
             Code::OutOfRange,
-            "without a wait a pass that fails would be tried again without end",
+            "without a delay, a failed pass would be retried continuously",
             "write a duration such as `500ms`",
         );
     }
@@ -143,7 +144,7 @@ fn backoff(at: &At<'_>, declared: &QueueBackoff) -> BackoffPlan {
         .max
         .map_or(DEFAULT_LONGEST_WAIT.max(first), |span| span.0);
     if longest < first {
-        let message = "the longest wait is shorter than the first";
+        let message = "the maximum delay is shorter than the first delay";
         at.field("max").error(Code::OutOfRange, message);
     }
     BackoffPlan {
@@ -159,7 +160,7 @@ fn factor(at: &At<'_>, multiplier: &Scalar) -> f64 {
     let factor = multiplier.to_string().trim().parse().ok();
     let factor = factor.filter(|factor| (1.0..=LARGEST_MULTIPLIER).contains(factor));
     factor.unwrap_or_else(|| {
-        let message = format!("a multiplier is a number from 1 to {LARGEST_MULTIPLIER}");
+        let message = format!("expected a multiplier from 1 to {LARGEST_MULTIPLIER}");
         at.error(Code::OutOfRange, message);
         2.0
     })

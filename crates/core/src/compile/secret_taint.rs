@@ -5,18 +5,21 @@ use std::collections::BTreeSet;
 use crate::{
     diagnostics::Code,
     plan::{
-        ChildPlan, ForEachPlan, GroupKind, NameForm, OperatorPlan,
+        ChildPlan, ConditionPlan, ForEachPlan, GroupKind, NameForm, Operand, OperatorPlan,
         cross::CrossTarget,
-        walk::{Expression, Purpose},
+        walk::{ExprContext, Expression, Purpose},
     },
     scope::At,
     template::{Flow, Flows, Template},
-    value::{Key, PathStep},
+    value::{Key, Path, PathStep},
 };
 
 const HINT: &str = "name the Secret instead, as in `{{ .children.secret.metadata.name }}`, or only test the value, with `if` or `when`";
 
 const COMPARED_HINT: &str = "compare with a literal, or only test whether the value exists, as in `if .children.secret.data.password`";
+
+const GATE_HINT: &str =
+    "compare with a literal, or only test whether the value exists, with `exists: true`";
 
 /// How a result depends on a secret value.
 enum Disclosure {
@@ -35,15 +38,25 @@ pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
     }
     let mut reported = BTreeSet::new();
     plan.visit(&mut |expression, place| {
-        let Expression::Leaf(leaf) = expression else {
-            return;
+        let leaf = match expression {
+            Expression::Leaf(leaf) => leaf,
+            Expression::Condition(condition) => {
+                if taint.is_compared(condition, place) && reported.insert(condition.path.clone()) {
+                    let message = "this condition compares the value of a Secret with data that is not a literal, and its \
+                                   effect shows the result: the author of that data can find out the value";
+                    at.place(&condition.path)
+                        .error_hint(Code::SecretShown, message, GATE_HINT);
+                }
+                return;
+            }
+            // The number of elements and their keys are not secret, and the bodies follow leaf by leaf.
+            Expression::ForEach(_) | Expression::Body(_) => return,
         };
         let shown = match place.purpose {
             Purpose::Status => Shown::Status,
             Purpose::Prepared | Purpose::Label => Shown::Resource,
-            Purpose::Name => Shown::Name,
+            Purpose::Name | Purpose::Cross => Shown::Name,
             Purpose::Input
-            | Purpose::Cross
             | Purpose::Key
             | Purpose::Gate
             | Purpose::Once
@@ -176,6 +189,66 @@ impl<'a> Taint<'a> {
         found.map(|(_, note)| Disclosure::Compared(note))
     }
 
+    /// True if the effect of a condition discloses a secret value: it compares the value with data that is no literal, on
+    /// either side or within a template.
+    fn is_compared(&self, condition: &ConditionPlan, place: ExprContext<'_>) -> bool {
+        let ExprContext { import, each, .. } = place;
+        let side = |template: &Template| {
+            let found = self.disclosure(import, each, template);
+            let is_open = template
+                .reads()
+                .iter()
+                .any(|path| self.is_open(import, path));
+            (found, is_open)
+        };
+        let left = condition.operand().map(|operand| match operand {
+            Operand::Path(path) => {
+                let visible = self.is_reported(import, each, &flow_of(path));
+                (
+                    visible.then_some(Disclosure::Visible),
+                    self.is_open(import, path),
+                )
+            }
+            Operand::Template(template) => side(template),
+        });
+        let right = condition.leaves();
+        let right: Vec<_> = right.iter().map(|leaf| side(&leaf.template)).collect();
+        let is_within = |(found, _): &(Option<Disclosure>, bool)| {
+            matches!(found, Some(Disclosure::Compared(_)))
+        };
+        if left.iter().chain(&right).any(is_within) {
+            return true;
+        }
+        let Some((left, is_left_open)) = left else {
+            return false;
+        };
+        right.iter().any(|(right, is_right_open)| {
+            left.is_some() && *is_right_open || is_left_open && right.is_some()
+        })
+    }
+
+    /// True if somebody other than the author of the Katalog may choose the value at a path that a template of `import`
+    /// reads: it is no input whose values are all literals.
+    fn is_open(&self, import: Option<usize>, path: &Path) -> bool {
+        let given = import.and_then(|import| self.plan.imports.get(import));
+        let (Some(given), [PathStep::Field(root), rest @ ..]) = (given, path.steps()) else {
+            return true;
+        };
+        if **root != *"inputs" {
+            return true;
+        }
+        let name = match rest.first() {
+            Some(PathStep::Field(name)) => Some(&**name),
+            Some(PathStep::Index(_)) | None => None,
+        };
+        let mut is_open = false;
+        given.visit_given(name, &mut |leaf| {
+            let mut reads = leaf.template.reads().iter();
+            is_open |= reads.any(|path| self.is_open(given.outer, path));
+        });
+        is_open
+    }
+
     fn is_reported(&self, import: Option<usize>, each: Option<&ForEachPlan>, flow: &Flow) -> bool {
         let Some(Some(root)) = flow.first() else {
             return self.exists();
@@ -183,12 +256,9 @@ impl<'a> Taint<'a> {
         if let Some(each) = each
             && (&**root == "item" || *root == each.name)
         {
-            let steps = each.field.steps().iter().map(|step| match step {
-                PathStep::Field(key) => Some(key.clone()),
-                PathStep::Index(_) => None,
-            });
             let rest = flow.get(1..).unwrap_or_default().iter().cloned();
-            let flow: Flow = steps.chain([None]).chain(rest).collect();
+            let steps = flow_of(&each.field).into_iter().chain([None]);
+            let flow: Flow = steps.chain(rest).collect();
             // The elements of a map have their keys beside their values.
             return self.is_reported(import, None, &flow);
         }
@@ -233,6 +303,15 @@ impl<'a> Taint<'a> {
             alias.name == *name && self.kinds.contains(&alias.kind) && is_content(below)
         })
     }
+}
+
+/// Returns the flow of the value at a path.
+fn flow_of(path: &Path) -> Flow {
+    let steps = path.steps().iter().map(|step| match step {
+        PathStep::Field(key) => Some(key.clone()),
+        PathStep::Index(_) => None,
+    });
+    steps.collect()
 }
 
 fn is_secret(target: &CrossTarget) -> bool {

@@ -35,16 +35,16 @@ pub(super) fn check(at: &At<'_>, setup: &Setup) {
 fn chart(at: &At<'_>, chart: &HelmChart) {
     let name = chart.chart.trim();
     if name.is_empty() {
-        at.field("chart").error(Code::Empty, "this is empty");
+        at.field("chart").error(Code::Empty, "the value is empty");
     }
     let is_path = name.starts_with(['.', '/']);
     match &chart.repo {
         Some(repo) if repo.trim().is_empty() => {
-            at.field("repo").error(Code::Empty, "this is empty");
+            at.field("repo").error(Code::Empty, "the value is empty");
         }
         Some(_) if is_path => at.field("chart").error_hint(
             Code::WrongValue,
-            "a chart of a repository is named, not addressed by a path",
+            "a chart from a repository is identified by its name, not by a path",
             "write the chart's name, or remove `repo` for a chart beside the Katalog",
         ),
         Some(repo)
@@ -63,7 +63,7 @@ fn chart(at: &At<'_>, chart: &HelmChart) {
         None => {
             if let Some(version) = &chart.version {
                 let message = format!(
-                    "the chart is beside the Katalog: version {version} is not compared with its own"
+                    "the chart is a local one: version {version} is not compared with that of the chart"
                 );
                 at.field("version").warn(Code::NoEffect, message);
             }
@@ -82,13 +82,13 @@ fn compile_step(at: &At<'_>, object: &SetupWait) {
     } = object;
     for (field, text) in [("kind", kind), ("name", name)] {
         if text.trim().is_empty() {
-            at.field(field).error(Code::Empty, "this is empty");
+            at.field(field).error(Code::Empty, "the value is empty");
         }
     }
     if api_version.is_none() && !kind.trim().is_empty() && kinds::named(kind).is_none() {
         at.field("kind").error_hint(
             Code::Missing,
-            format!("{kind} is not a kind of Kubernetes itself: its `apiVersion` is missing"),
+            format!("{kind} is not a built-in kind: its `apiVersion` is missing"),
             "add `apiVersion: GROUP/VERSION`",
         );
     }

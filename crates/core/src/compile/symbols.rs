@@ -77,7 +77,7 @@ fn functions(parts: &[DocumentSymbols<'_>]) -> Functions {
             if let Some(other) = other.filter(|other| !other.is_beside(&place)) {
                 if !other.is_own() {
                     let message = format!("{} declares `{}` too", other.text(), note.name);
-                    let hint = "rename one of the two, or declare the function in the Katalog, which goes before both";
+                    let hint = "rename one of the two, or declare the function in the Katalog, which takes precedence over both";
                     place
                         .field("name")
                         .error_hint(Code::NoteTwice, message, hint);

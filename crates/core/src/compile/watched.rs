@@ -23,8 +23,8 @@ pub(super) fn plan(at: &At<'_>, entry: &CrdEntry, resource: Option<&ResourceType
         if !allowed.is_empty() && !allowed.contains(&**pinned) {
             place.error_hint(
                 Code::Exclusive,
-                format!("`{pinned}` is none of `allowedNamespaces`"),
-                "leave one of the two out",
+                format!("`{pinned}` is not one of `allowedNamespaces`"),
+                "remove one of the two",
             );
         }
         allowed = BTreeSet::from([pinned.as_str().into()]);
@@ -33,13 +33,12 @@ pub(super) fn plan(at: &At<'_>, entry: &CrdEntry, resource: Option<&ResourceType
         at.field("restrictedNamespaces").error_hint(
             Code::Exclusive,
             "every allowed namespace is also restricted",
-            "take out one of them",
+            "remove one of them",
         );
     }
     let is_system = |namespace: &str| SYSTEM_NAMESPACES.contains(&namespace);
     if built_in && !allowed.is_empty() && allowed.iter().all(|namespace| is_system(namespace)) {
-        let message =
-            "objects of built-in kinds are left alone in the namespaces of Kubernetes and Orkestra";
+        let message = "objects of built-in kinds are never operated in the namespaces of Kubernetes and Orkestra";
         at.field("allowedNamespaces").warn(Code::NoEffect, message);
     }
     for (key, value) in &entry.label_selector {
@@ -168,7 +167,7 @@ pub(super) fn finalizers(
             place.index(index).error_hint(
                 Code::Finalizers,
                 format!("`{name}` is not a valid finalizer name"),
-                "write a domain of yours and a word: `example.org/backup`",
+                "write a domain that you own and a name: `example.org/backup`",
             );
             continue;
         }

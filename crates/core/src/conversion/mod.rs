@@ -7,7 +7,7 @@
 //!
 //! Metadata and status stay as they are. Versions without a declared path are converted through the storage version.
 //!
-//! The API server fails a whole list if one object of it is not converted. So a stored object whose conversion fails is returned
+//! The API server fails a whole list if one of its objects cannot be converted. So a stored object whose conversion fails is returned
 //! all the same, marked by an annotation, and a marked object is not converted back: its content would be lost.
 
 mod failed;

@@ -22,7 +22,7 @@ pub enum BadPage {
     #[error("the list cannot be read: {0}")]
     Uncut(#[from] SplitError),
     /// The text around the items is not a list. The message does not quote it.
-    #[error("the answer is not what was asked for (line {}, column {})", .0.line(), .0.column())]
+    #[error("unexpected response (line {}, column {})", .0.line(), .0.column())]
     NoList(#[from] serde_json::Error),
 }
 

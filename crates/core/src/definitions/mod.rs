@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotACrd {
     /// Another kind.
-    #[error("the manifest is no CustomResourceDefinition of apiextensions.k8s.io/v1")]
+    #[error("the manifest is not a CustomResourceDefinition of apiextensions.k8s.io/v1")]
     Kind,
     /// A field is missing or malformed.
     #[error("the CustomResourceDefinition has no {0}")]

@@ -82,11 +82,11 @@ codes! {
     /// A key of data or an environment variable that Kubernetes rejects.
     BadKey = 21, "invalid key";
     /// An empty value where one is required.
-    Empty = 22, "this is empty";
+    Empty = 22, "the value is empty";
     /// The same setting in two places.
     SetTwice = 23, "this is set twice";
     /// Fields that are mutually exclusive, or of which one is required.
-    Exclusive = 24, "these exclude each other";
+    Exclusive = 24, "the fields are mutually exclusive";
     /// A document that its author has deprecated.
     Deprecated = 25, "the document is deprecated";
 
@@ -106,7 +106,7 @@ codes! {
     /// Data that templates cannot read in this position.
     UnknownData = 106, "unknown data";
     /// A template in a field that does not accept one.
-    NotATemplate = 107, "a template is not possible here";
+    NotATemplate = 107, "a template is not permitted here";
     /// A template whose result is not valid for the field.
     WrongValue = 108, "the value does not fit the field";
     /// A function of another engine that templates here cannot call.
@@ -142,9 +142,9 @@ codes! {
     /// Two operators for the same kind and version.
     SameKindTwice = 203, "two operators have the same kind";
     /// `default: false`.
-    CustomReconciler = 205, "reconcilers of your own are not supported";
+    CustomReconciler = 205, "custom reconcilers are not supported";
     /// Finalizers other than Orkestra's.
-    Finalizers = 206, "finalizers of your own are not supported";
+    Finalizers = 206, "the finalizers are not valid";
     /// A `crdFile` that is not a CRD.
     CrdFile = 207, "the definition cannot be used";
     /// `dependsOn` names an operator that the Katalog does not have.
@@ -154,7 +154,7 @@ codes! {
     /// A condition of an autoscaler on a metric that no operator has.
     UnknownMetric = 210, "unknown metric";
     /// A share of the queue's depth, without a declared depth.
-    NoDepth = 211, "the queue has no depth";
+    NoDepth = 211, "the queue has no maximum depth";
 
     // Children.
     /// Text that is not an API version.
@@ -166,7 +166,7 @@ codes! {
     /// Two children of the same kind and name.
     SameChildTwice = 303, "two children are the same object";
     /// A custom resource that creates another of its own kind.
-    EndlessChildren = 304, "children would create children without end";
+    EndlessChildren = 304, "children would create children endlessly";
     /// A child that is never removed.
     LeftBehind = 305, "the child outlives its custom resource";
     /// A label or annotation under Orkestra's prefix.
@@ -207,7 +207,7 @@ codes! {
     /// Text that is not an image reference.
     BadImage = 329, "the image reference is not valid";
     /// A valid amount of an unusual order of magnitude.
-    OddAmount = 330, "the amount is unlikely";
+    OddAmount = 330, "the quantity is unlikely";
 
     // Conditions and status.
     /// A condition without a field.
@@ -291,7 +291,7 @@ codes! {
     /// A custom resource of a kind or version that no Katalog operates.
     NotOperated = 900, "no Katalog operates the custom resource";
     /// A template that fails for a custom resource, or whose result is not valid for the field.
-    CannotRender = 901, "it cannot be rendered";
+    CannotRender = 901, "the custom resource cannot be rendered";
 }
 
 impl Code {

@@ -13,8 +13,8 @@ use serde::{Serialize, Serializer};
 
 pub use codes::Code;
 pub use explain::{Explanation, markdown};
-pub(crate) use nearest::did_you_mean;
 pub use nearest::nearest;
+pub(crate) use nearest::{did_you_mean, nearest_or_all};
 
 pub use crate::tree::{FieldPath, Segment};
 use crate::tree::{FileSpan, Origin, Tree};
@@ -146,7 +146,9 @@ impl Diagnostic {
     pub(crate) fn left_out(self) -> Self {
         Diagnostic {
             code: Code::TooLarge,
-            message: format!("more than {MOST_PROBLEMS} problems are too many to tell"),
+            message: format!(
+                "there are more than {MOST_PROBLEMS} problems; the others are not shown"
+            ),
             hint: Some("fix the reported problems and validate again".to_owned()),
             ..self
         }

@@ -33,6 +33,19 @@ pub(crate) fn did_you_mean<'a>(
     nearest(word, candidates).map(|near| format!("did you mean `{near}`?"))
 }
 
+/// Returns a hint with the [`nearest`] candidate, or with all candidates if none is near enough. `prefix` goes before the
+/// candidate, such as `.inputs.`.
+pub(crate) fn nearest_or_all<'a, C>(word: &str, prefix: &str, candidates: C) -> String
+where
+    C: IntoIterator<Item = &'a str> + Clone,
+{
+    if let Some(near) = nearest(word, candidates.clone()) {
+        return format!("did you mean `{prefix}{near}`?");
+    }
+    let all: Vec<&str> = candidates.into_iter().collect();
+    format!("expected one of {}", all.join(", "))
+}
+
 /// The number of letters that are compared: no field of the language is longer.
 const LONGEST: usize = 64;
 

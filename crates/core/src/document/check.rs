@@ -81,11 +81,11 @@ impl<'a> Checker<'a> {
                 let meant = hints::instead_of_scalar(shape, tree);
                 let is_meant =
                     |hint: &String| hint.starts_with("write `{") || hint.starts_with("write `- {");
-                let none = || "a template is not possible here".to_owned();
+                let none = || "a template is not permitted here".to_owned();
                 Some(meant.filter(is_meant).unwrap_or_else(none))
             }
             (TreeValue::List(_), Shape::Object(_)) => {
-                Some("leave the `- ` out: a map has `key: value`".to_owned())
+                Some("remove the `- `: a map has `key: value`".to_owned())
             }
             (TreeValue::Map(_) | TreeValue::List(_) | TreeValue::Null, _) => None,
             _ => hints::instead_of_scalar(shape, tree),
@@ -141,9 +141,9 @@ impl<'a> Checker<'a> {
         let (min, max) = (bounds.0.unwrap_or(i64::MIN), bounds.1.unwrap_or(i64::MAX));
         if !(min..=max).contains(&number) {
             let message = if number < min {
-                format!("{number} is too small; at least {min} is needed")
+                format!("{number} is too small: the minimum is {min}")
             } else {
-                format!("{number} is too large; at most {max} is possible")
+                format!("{number} is too large: the maximum is {max}")
             };
             self.error(Code::OutOfRange, place, tree.span, message);
         }

@@ -49,7 +49,7 @@ pub(crate) fn check(root: &Tree, found: &mut Diagnostics) {
             through.join(", ")
         );
         let error = Diagnostic::error(Code::DependencyCircle, dependency.path.clone(), message)
-            .hint("leave one of them out: operators start one after the other");
+            .hint("remove one of these dependencies: operators start one after the other");
         found.push(error.at(dependency.span));
     }
 }

@@ -35,7 +35,7 @@ fn custom_operator(spec: &mut Tree, at: &FieldPath, found: &mut Diagnostics) {
     let hint = if is_custom {
         "write `custom: { target: kubernetes }`"
     } else {
-        "leave it out"
+        "remove it"
     };
     found.push(warning.hint(hint).at(key.span));
     if is_custom {

@@ -40,7 +40,7 @@ pub(crate) fn operators(root: &mut Tree, found: &mut Diagnostics) {
         };
         let span = named.as_ref().and_then(|(_, value)| value.span);
         if entries.iter().any(|(key, _)| key.name == name) {
-            let message = format!("a second operator is called `{name}`");
+            let message = format!("a second operator has the name `{name}`");
             let error = Diagnostic::error(Code::SetTwice, at.field("name"), message);
             found.push(error.hint("give each operator a name of its own").at(span));
             continue;
@@ -81,7 +81,7 @@ pub(crate) fn definitions(root: &mut Tree, found: &mut Diagnostics) {
             "`crdFiles` is another spelling of `crdFile`",
         );
         let hint = if files.len() > 1 {
-            "the first file is taken for the definition of this entry; list the others under `setup`"
+            "the first file is used as the definition of this entry; list the others under `setup`"
         } else {
             "write `crdFile` with the one file"
         };

@@ -38,7 +38,7 @@ pub(super) fn check(spec: &SimulateSpec, found: &mut Diagnostics) {
         match (&change.patch, change.delete == Some(true)) {
             (None, false) => error(found, Code::Missing, &at, "`patch` is missing"),
             (Some(_), true) => {
-                let message = "`patch` and `delete` exclude each other";
+                let message = "`patch` and `delete` are mutually exclusive";
                 error(found, Code::Exclusive, &at.field("delete"), message);
             }
             _ => {}
@@ -89,7 +89,7 @@ fn check_inputs(spec: &SimulateSpec, at: &FieldPath, found: &mut Diagnostics) {
 fn check_outcome(outcome: &Outcome, at: &FieldPath, found: &mut Diagnostics) {
     let is_failing = FAILING.contains(&outcome.kind.as_str());
     if outcome.result == Some(OutcomeResult::Failed) && !is_failing {
-        let message = format!("a {} does not fail for good", outcome.kind);
+        let message = format!("a {} cannot fail permanently", outcome.kind);
         let problem = Diagnostic::error(Code::Exclusive, at.field("result"), message);
         found.push(problem.hint("write `stuck`, or set its `status`"));
     }
@@ -106,7 +106,7 @@ pub(super) fn check_ops(rules: &[OpRule], at: &FieldPath, is_seen: bool, found: 
             };
         if rule.include.is_some() {
             if !is_alone {
-                let message = "nothing else stands beside `include`";
+                let message = "`include` excludes all other fields";
                 error(found, Code::Exclusive, &at.field("include"), message);
             }
             continue;
@@ -118,7 +118,7 @@ pub(super) fn check_ops(rules: &[OpRule], at: &FieldPath, is_seen: bool, found: 
             error(found, Code::Missing, &at, "`verb` is missing");
         }
         if !is_seen && rule.count.is_some() {
-            let message = "operations that are not seen have no `count`";
+            let message = "operations that must not occur cannot have a `count`";
             error(found, Code::Exclusive, &at.field("count"), message);
         }
     }

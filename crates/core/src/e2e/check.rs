@@ -72,7 +72,7 @@ fn check(spec: &E2eSpec, found: &mut Diagnostics) {
         if phase != Phase::SetupComplete && !has_resources {
             let at = at.field("expect").index(index).field("after");
             let message = format!(
-                "no custom resource is applied: `{}` never comes",
+                "no custom resource is applied, so the phase `{}` is never reached",
                 phase.name()
             );
             let problem = Diagnostic::error(Code::Exclusive, at, message);
@@ -98,7 +98,7 @@ fn check_inputs(spec: &E2eSpec, at: &FieldPath, found: &mut Diagnostics) {
             found.push(problem.hint(hint));
         }
         (Some(_), Some(_)) => {
-            let message = "`katalog` and `custom` exclude each other: either `ork` runs the operator, or it does not";
+            let message = "`katalog` and `custom` are mutually exclusive: either `ork` runs the operator, or it does not";
             error(found, Code::Exclusive, &at.field("custom"), message);
         }
         _ => {}
@@ -122,7 +122,7 @@ fn check_setup(setup: &E2eSetup, at: &FieldPath, found: &mut Diagnostics) {
     for (index, chart) in setup.charts().iter().enumerate() {
         let at = at.field("helm").index(index);
         if chart.chart.trim().is_empty() {
-            error(found, Code::Empty, &at.field("chart"), "this is empty");
+            error(found, Code::Empty, &at.field("chart"), "the value is empty");
         }
         check_wait(&chart.wait, &at.field("wait"), found);
     }
@@ -134,7 +134,7 @@ fn check_wait(objects: &[SetupWait], at: &FieldPath, found: &mut Diagnostics) {
     for (index, object) in objects.iter().enumerate() {
         if object.api_version.is_none() && plan::named(&object.kind).is_none() {
             let message = format!(
-                "{} is not a kind of Kubernetes itself: its `apiVersion` is missing",
+                "{} is not a built-in kind: its `apiVersion` is missing",
                 object.kind
             );
             let at = at.index(index).field("kind");
@@ -154,7 +154,7 @@ fn check_expectations(expect: &[Expectation], at: &FieldPath, found: &mut Diagno
                 ..Expectation::default()
             };
             if *expected != alone {
-                let message = "nothing else stands beside `include`";
+                let message = "`include` excludes all other fields";
                 error(found, Code::Exclusive, &at.field("include"), message);
             }
             continue;
@@ -197,7 +197,7 @@ fn check_commands(commands: &[Command], at: &FieldPath, found: &mut Diagnostics)
     for (index, command) in commands.iter().enumerate() {
         let at = at.index(index);
         if command.run.trim().is_empty() {
-            error(found, Code::Empty, &at.field("run"), "this is empty");
+            error(found, Code::Empty, &at.field("run"), "the value is empty");
         }
         check_assertions(&command.assertions, &at, found);
     }
@@ -227,7 +227,7 @@ fn check_one(given: &[(&str, bool)], at: &FieldPath, found: &mut Diagnostics) {
             format!("one of {names} is missing"),
         ),
         _ => {
-            let message = format!("{names} exclude each other");
+            let message = format!("{names} are mutually exclusive");
             error(found, Code::Exclusive, &at.field(all[1]), message);
         }
     }
@@ -253,7 +253,7 @@ fn check_filters(
             found,
             Code::Exclusive,
             &at.field("yq"),
-            "`jq` and `yq` exclude each other",
+            "`jq` and `yq` are mutually exclusive",
         );
     }
 }
@@ -266,7 +266,7 @@ fn check_kubectl(block: &Kubectl, at: &FieldPath, found: &mut Diagnostics) {
     for (index, get) in block.get.iter().enumerate() {
         let at = at.field("get").index(index);
         if get.field.is_some() && get.format.is_some() {
-            let message = "`field` and `format` exclude each other";
+            let message = "`field` and `format` are mutually exclusive";
             error(found, Code::Exclusive, &at.field("format"), message);
         }
         check_filters((&get.jq, &get.yq), &at, found);
@@ -278,7 +278,12 @@ fn check_kubectl(block: &Kubectl, at: &FieldPath, found: &mut Diagnostics) {
         let at = at.field("exec").index(index);
         check_pod(&exec.pod, &at, found);
         if exec.command.is_empty() {
-            error(found, Code::Empty, &at.field("command"), "this is empty");
+            error(
+                found,
+                Code::Empty,
+                &at.field("command"),
+                "the value is empty",
+            );
         }
         check_filters((&exec.jq, &exec.yq), &at, found);
     }

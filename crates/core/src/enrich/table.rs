@@ -39,7 +39,7 @@ pub static ADDITIONS: &[Addition] = &[
         on: &[("batch", "Job")],
         source: Uid(JobPods),
         shape: shape::list,
-        doc: "its pods, as those of workloads",
+        doc: "its pods, with the same fields as those of workloads",
     },
     Addition {
         target: EnrichTarget::Events,
@@ -72,7 +72,7 @@ pub static ADDITIONS: &[Addition] = &[
         on: &[("apps", "StatefulSet")],
         source: Workload(Claims),
         shape: shape::list,
-        doc: "the claims that its templates made: a list of `name`, `namespace`, `phase`, `capacity`, `storageClass` and \
+        doc: "the claims created from its templates: a list of `name`, `namespace`, `phase`, `capacity`, `storageClass` and \
               `volume`",
     },
     Addition {
@@ -90,7 +90,7 @@ pub static ADDITIONS: &[Addition] = &[
         on: &[("", "PersistentVolume")],
         source: Field(ClaimsByName, "spec.claimRef"),
         shape: shape::one,
-        doc: "the claim that has it, or that it is kept for: `name`, `namespace`, `phase`, `capacity`, `storageClass` and \
+        doc: "the claim that is bound to it, or that it is reserved for: `name`, `namespace`, `phase`, `capacity`, `storageClass` and \
               `volume`",
     },
     Addition {
@@ -107,7 +107,7 @@ pub static ADDITIONS: &[Addition] = &[
         on: SERVICE,
         source: Key(EndpointSlices),
         shape: shape::backing_pods,
-        doc: "the pods that it leads to: a list of `name`, `ip`, `ready` and `node`",
+        doc: "the pods behind it: a list of `name`, `ip`, `ready` and `node`",
     },
     Addition {
         target: EnrichTarget::Endpoints,
@@ -115,7 +115,7 @@ pub static ADDITIONS: &[Addition] = &[
         on: SERVICE,
         source: Key(EndpointSlices),
         shape: shape::endpoints,
-        doc: "where it leads: a list of `ip`, `port` and `ready`, one for each address and port",
+        doc: "its endpoints: a list of `ip`, `port` and `ready`, one item for each address and port",
     },
     Addition {
         target: EnrichTarget::Node,
@@ -131,7 +131,7 @@ pub static ADDITIONS: &[Addition] = &[
         on: AUTOSCALER,
         source: Itself(&["status.currentMetrics"]),
         shape: shape::current_metrics,
-        doc: "what it measures: a list of `type` and `name` with `averageUtilization`, `averageValue` or `value`",
+        doc: "its current metrics: a list of `type` and `name` with `averageUtilization`, `averageValue` or `value`",
     },
     Addition {
         target: EnrichTarget::Hpa,
@@ -139,7 +139,7 @@ pub static ADDITIONS: &[Addition] = &[
         on: AUTOSCALER,
         source: Itself(&["spec.scaleTargetRef"]),
         shape: shape::scale_target,
-        doc: "what it scales: `apiVersion`, `kind` and `name`",
+        doc: "its scale target: `apiVersion`, `kind` and `name`",
     },
     Addition {
         target: EnrichTarget::CronJob,
@@ -147,7 +147,7 @@ pub static ADDITIONS: &[Addition] = &[
         on: CRON_JOB,
         source: Uid(Jobs),
         shape: shape::active_jobs,
-        doc: "its Jobs that have not ended, as `_lastJob`",
+        doc: "its unfinished Jobs, each with the fields of `_lastJob`",
     },
     Addition {
         target: EnrichTarget::CronJob,
@@ -155,7 +155,7 @@ pub static ADDITIONS: &[Addition] = &[
         on: CRON_JOB,
         source: Uid(Jobs),
         shape: shape::last_job,
-        doc: "the Job that it made last: `name`, `phase` (`Active`, `Complete`, `Failed`), `active`, `succeeded`, `failed`, \
+        doc: "the Job that it created last: `name`, `phase` (`Active`, `Complete`, `Failed`), `active`, `succeeded`, `failed`, \
               `createdAt`, `startTime` and `completionTime`",
     },
     Addition {
@@ -164,7 +164,7 @@ pub static ADDITIONS: &[Addition] = &[
         on: CRON_JOB,
         source: Uid(Jobs),
         shape: shape::last_successful_job,
-        doc: "the last of its Jobs that are complete, as `_lastJob`",
+        doc: "its last complete Job, with the fields of `_lastJob`",
     },
     Addition {
         target: EnrichTarget::Ingress,
@@ -180,6 +180,6 @@ pub static ADDITIONS: &[Addition] = &[
         on: INGRESS,
         source: Itself(&["spec.tls"]),
         shape: shape::tls_secrets,
-        doc: "the names of the Secrets with its certificates, each once; of what is in them nothing",
+        doc: "the names of the Secrets with its certificates, each once, without their contents",
     },
 ];

@@ -77,7 +77,7 @@ pub struct Protection {
     pub definition: bool,
     /// True if custom resources are protected.
     pub resources: bool,
-    /// True if the label that protects cannot be removed.
+    /// True if the label alone does not remove the protection.
     pub strict: bool,
 }
 
@@ -109,7 +109,7 @@ pub struct SecurityPlan {
 /// `security.deletionProtection`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeletionPlan {
-    /// True if the label that protects cannot be removed.
+    /// True if the label alone does not remove the protection.
     pub strict: bool,
     /// The result while the protection cannot be evaluated.
     pub failure_policy: FailurePolicy,

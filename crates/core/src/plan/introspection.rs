@@ -25,7 +25,7 @@ pub enum Introspection {
 pub enum IntrospectionType {
     /// `true` or `false`.
     Boolean,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A fraction from 0 to 1.
     Share,

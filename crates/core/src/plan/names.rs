@@ -43,7 +43,9 @@ impl NameRule {
 
 fn label(name: &str) -> Result<(), String> {
     if name.contains('.') {
-        return Err(format!("`{name}` is no legal name here: no `.` is allowed"));
+        return Err(format!(
+            "`{name}` is not a valid name here: `.` is not permitted"
+        ));
     }
     if name.len() > LABEL_BYTES {
         return Err(format!(
@@ -66,7 +68,7 @@ fn path_segment(name: &str) -> Result<(), String> {
     }
     if matches!(name, "." | "..") || name.contains(['/', '%']) {
         return Err(format!(
-            "`{name}` is no legal name: neither `.`, `..` nor anything with `/` or `%`"
+            "`{name}` is not a valid name: it cannot be `.` or `..`, or contain `/` or `%`"
         ));
     }
     Ok(())

@@ -38,7 +38,7 @@ pub struct Stopped {
     pub name: String,
     /// Its kind.
     pub kind: ResourceType,
-    /// The reason why it does not run.
+    /// The reason why it is not running.
     pub message: String,
 }
 

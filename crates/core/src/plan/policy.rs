@@ -19,7 +19,7 @@ pub enum ChildPolicy {
 
 /// A name that is not in the list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not the name of a sensitive child: known are {names}", names = ChildPolicy::names().collect::<Vec<_>>().join(", "))]
+#[error("`{0}` is not the name of a sensitive child: expected one of {names}", names = ChildPolicy::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownName(pub String);
 
 /// A child that is not permitted.
@@ -289,7 +289,8 @@ mod tests {
         assert_eq!(ChildPolicy::parse("all"), Ok(ChildPolicy::All));
         let error = ChildPolicy::parse("Rolle").unwrap_err().to_string();
         assert!(
-            error.starts_with("`Rolle` is not the name of a sensitive child: known are Role,"),
+            error
+                .starts_with("`Rolle` is not the name of a sensitive child: expected one of Role,"),
             "{error}"
         );
     }

@@ -16,7 +16,7 @@ super::reasons! {
             "The controller is working towards the declared state.",
             "";
         Waiting, Waiting, OnChange,
-            "An operator waits for something outside, such as its CRD.",
+            "An operator waits for something outside Orkestra, such as its CRD.",
             "Check what the message names.";
         Predecessor, Waiting, OnChange,
             "The operator that previously reconciled the kind has not stopped yet.",
@@ -40,7 +40,7 @@ super::reasons! {
             "An operator of `dependsOn` does not meet its condition.",
             "Check that operator.";
         Conflict, Waiting, OnChange,
-            "Another Katalog, which is older or belongs to another installation, has the same kind.",
+            "Another Katalog, which is older or belongs to another installation, has claimed the kind.",
             "Delete one of the two entries.";
         PassesFail, Transient, Backoff,
             "The operator is degraded: too many of its passes fail.",
@@ -50,7 +50,7 @@ super::reasons! {
             "Report the fault with the message and the log; no action is needed once the operator runs again.";
         Forbidden, Transient, Slowly,
             "A permission is missing.",
-            "Grant the rule that the message names; `ork generate rbac` prints all.";
+            "Grant the rule that the message names; `ork generate rbac` prints all rules.";
         Unavailable, Transient, Backoff,
             "The API server does not answer, or not for this kind.",
             "None if the API server recovers; otherwise check the API server.";

@@ -11,15 +11,15 @@ const INTRODUCTION: &str = "\
 
 A reason is one word from a fixed set, so scripts can compare it. The message beside it says what is wrong, and where.
 
-| class | is |
+| class | meaning |
 | --- | --- |
 | fine | nothing is wrong |
 | waiting | nothing has failed, but something does not exist or is not ready yet |
 | transient | it failed, and the same input may succeed later |
-| permanent | it failed, and only another input helps: it is reported once |
+| permanent | it failed, and can succeed only with another input; it is reported once |
 
 *Retried* says when the controller retries by itself. It always retries at a resync, and when anything that it has read changes.
-While the API server is unreachable, nothing is retried: everything waits until it is back.
+While the API server is unreachable, nothing is retried: everything waits until it is reachable again.
 ";
 
 /// Returns the page in Markdown.
@@ -29,7 +29,7 @@ pub fn page() -> String {
     let _ = write!(
         text,
         "\nMessages are truncated only at the limit of the API server: {MESSAGE_BYTES} bytes in a condition, {EVENT_BYTES} in an Event. \
-         Where several things are wrong and not all fit, each is named and the longest are cut.\n"
+         If there are several problems and not all fit, each is named and the longest are truncated.\n"
     );
     let resource: Vec<_> = Reason::ALL.iter().map(|reason| reason.about()).collect();
     let katalog: Vec<_> = KatalogReason::ALL.iter().map(|one| one.about()).collect();

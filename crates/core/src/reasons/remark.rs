@@ -19,7 +19,7 @@ super::reasons! {
             "The resource violates a rule that only warns.",
             "Change the custom resource as the message says.";
         CleanupScheduled, Fine, OnChange,
-            "The conditions of `runtime.cleanup` hold, and the custom resource is deleted when `deleteAfter` is over.",
+            "The conditions of `runtime.cleanup` hold, and the custom resource is deleted when `deleteAfter` has passed.",
             "Nothing; change what the conditions read to keep the custom resource.";
         CleanupRefused, Fine, OnChange,
             "The conditions of `runtime.cleanup` hold, and the custom resource is not deleted: a label protects it, or another client would create it again.",

@@ -13,7 +13,7 @@ super::reasons! {
             "A rendered value does not fit its field.",
             "Correct the template, or the value that it reads.";
         InvalidName, Permanent, OnChange,
-            "A rendered name is illegal for its kind.",
+            "A rendered name is not valid for its kind.",
             "Correct the template of the name, or the value that it reads.";
         RestrictedNamespace, Permanent, OnChange,
             "The Katalog does not permit children in that namespace.",
@@ -35,7 +35,7 @@ super::reasons! {
             "Delete it, choose another name, or set `adopt: true`.";
         Forbidden, Transient, Slowly,
             "A permission is missing.",
-            "Grant the rule that the message names; `ork generate rbac` prints all.";
+            "Grant the rule that the message names; `ork generate rbac` prints all rules.";
         Denied, Transient, Backoff,
             "Admission, a quota or a terminating namespace refused the write.",
             "Ask the owner of the policy, or raise the quota.";
@@ -46,10 +46,10 @@ super::reasons! {
             "The child's kind is not served.",
             "Install its CRD.";
         Unreadable, Permanent, OnChange,
-            "The object, or one of its children, holds something that cannot be read: a field that is too deep, a number that is out of range, text that is not Unicode, or a key that occurs twice.",
+            "The object, or one of its children, contains data that cannot be decoded: a field that is too deep, a number that is out of range, text that is not Unicode, or a key that occurs twice.",
             "Correct the field that the message names; the object is read again when it changes.";
         Unavailable, Transient, Backoff,
-            "The API server could not be reached, did not answer in time, or asked for fewer requests.",
+            "The API server could not be reached, did not answer in time, or throttled requests.",
             "None if the API server recovers; otherwise check the API server.";
         ExternalCallFailed, Transient, Backoff,
             "An external call failed.",
@@ -73,7 +73,7 @@ super::reasons! {
             "A condition compares values that cannot be compared.",
             "Correct the condition, or the value that it reads.";
         Panicked, Transient, Backoff,
-            "A pass ended in a panic: a fault of Orkestra.",
+            "A pass panicked because of a bug in Orkestra.",
             "Report the fault with the related log lines.";
         FieldConflict, Waiting, OnChange,
             "Another manager holds a field that the Katalog declares.",
@@ -94,7 +94,7 @@ super::reasons! {
             "A child is not ready yet.",
             "";
         GateClosed, Waiting, OnChange,
-            "A gate of `preReconcile` is closed, so no pass runs. `Ready` has this reason only where no pass has seen the present spec.",
+            "A gate of `preReconcile` is closed, so no pass runs. `Ready` has this reason only if no pass has seen the current spec.",
             "Nothing, if the gate opens by itself; otherwise change what the condition of the gate reads.";
         ConditionsNotMet, Waiting, OnChange,
             "The conditions that the Katalog requires for readiness are not met yet.",

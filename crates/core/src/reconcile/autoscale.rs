@@ -23,7 +23,7 @@ use crate::{
     value::{Key, Map, Node, Path, PathStep},
 };
 
-/// The metrics of an operator, as templates read them below `.metrics`; percentages are whole numbers up to 100.
+/// The metrics of an operator, as templates read them below `.metrics`; percentages are integers up to 100.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AutoscaleMetrics {
     /// Keys that wait for a worker.

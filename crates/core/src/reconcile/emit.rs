@@ -103,12 +103,12 @@ fn event(
     let reason = renderer.text(&declared.reason)?;
     if !is_event_reason(&reason) {
         let source = declared.reason.template.source();
-        return Err(wrong(declared, format!("`{source}` must give one word")));
+        return Err(wrong(declared, format!("`{source}` must return one word")));
     }
     let message = renderer.text(&declared.message)?;
     if message.is_empty() {
         let source = declared.message.template.source();
-        return Err(wrong(declared, format!("`{source}` must give a text")));
+        return Err(wrong(declared, format!("`{source}` must return a text")));
     }
     Ok(Some(Emitted {
         warns: declared.warns,

@@ -63,7 +63,7 @@ impl<'p> Elements<'p> {
         };
         if items.len() > MOST_ELEMENTS {
             let message = format!(
-                "`{}` has {} elements; at most {MOST_ELEMENTS} make children",
+                "`{}` has {} elements; at most {MOST_ELEMENTS} can create children",
                 each.field,
                 items.len()
             );

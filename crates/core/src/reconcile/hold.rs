@@ -125,7 +125,7 @@ fn after(rule: &RequeuePlan, renderer: &mut Renderer<'_, '_>) -> Result<Option<D
     }
     let length = duration::parse(&text).map_err(|_| {
         let source = rule.after.template.source();
-        format!("`{source}` must give a duration, such as `5m`")
+        format!("`{source}` must return a duration, such as `5m`")
     })?;
     Ok((!length.is_zero()).then(|| length.max(LEAST)))
 }

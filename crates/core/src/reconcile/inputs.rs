@@ -108,7 +108,7 @@ fn evaluate(
         let Some(value) = value else { continue };
         let value = coerce.apply(value).map_err(|mismatch| RenderError {
             path: path.clone(),
-            message: format!("the input `{name}` must give {}", wanted(&mismatch)),
+            message: format!("the input `{name}` must return {}", wanted(&mismatch)),
             reason: super::reason::Reason::WrongType,
         })?;
         inputs.extend(value.map(|value| (Key::clone(name), value)));

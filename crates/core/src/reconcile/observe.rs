@@ -222,6 +222,6 @@ fn text(leaf: &Leaf, data: &Data<'_>) -> Result<String, ObserveError> {
     let value = value.map_err(|error| astray(error.to_string()))?;
     let value = leaf.coerce.apply(value.into_owned());
     let value =
-        value.map_err(|_| astray(format!("`{}` must give text", leaf.template.source())))?;
+        value.map_err(|_| astray(format!("`{}` must return text", leaf.template.source())))?;
     Ok(value.map_or_else(String::new, |node| node.to_text().trim().to_owned()))
 }

@@ -118,7 +118,7 @@ impl Renderer<'_, '_> {
             .map_err(|mismatch| RenderError {
                 path: leaf.path.clone(),
                 message: format!(
-                    "`{}` must give {}",
+                    "`{}` must return {}",
                     leaf.template.source(),
                     wanted(&mismatch)
                 ),
@@ -131,7 +131,7 @@ impl Renderer<'_, '_> {
         let charged = self.budget.take(part.heap_bytes());
         charged.map_err(|_| RenderError {
             path: path.into(),
-            message: "the objects of this entry take too much data".to_owned(),
+            message: "the objects of this entry contain too much data".to_owned(),
             reason: Reason::BudgetExhausted,
         })
     }

@@ -31,9 +31,9 @@ fn line(child: &ObservedChild) -> String {
     let key = &child.key;
     match finalizers {
         [] => format!("waiting for {key} to be deleted"),
-        [one] => format!("waiting for {key} to be deleted, which has the finalizer {one}"),
+        [one] => format!("waiting for {key}, which has the finalizer {one}, to be deleted"),
         several => format!(
-            "waiting for {key} to be deleted, which has the finalizers {}",
+            "waiting for {key}, which has the finalizers {}, to be deleted",
             several.join(", ")
         ),
     }
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(reason, Reason::Terminating);
         assert!(
             message.contains(
-                "ConfigMap far/a to be deleted, which has the finalizers example.org/hold, example.org/keep"
+                "ConfigMap far/a, which has the finalizers example.org/hold, example.org/keep, to be deleted"
             ) && message.contains("ConfigMap far/b to be deleted")
                 && message.contains("skip-on-delete"),
             "{message}"

@@ -190,7 +190,7 @@ fn head(place: &PathTarget<'_>) -> String {
 fn details(field: &Field, text: &mut String) {
     let mut lines = Vec::new();
     if field.required {
-        lines.push("It must be there.".to_owned());
+        lines.push("It is required.".to_owned());
     }
     if let Shape::Int { min, max } = &field.shape {
         let bound = |bound: &Option<i64>, word| bound.map(|number| format!("{word} {number}"));

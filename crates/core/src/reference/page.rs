@@ -84,7 +84,7 @@ impl PageBlock {
 
 /// The parts of the pages in order: sample, title, path and description of a block, or the name of a list of children.
 const PARTS: &[Part] = parts! {
-    "katalog/katalog", "The document", "katalog", "A Katalog declares operators. As a file it can be run without being stored in a cluster; as an object it is run by `ork controller`. Blocks beside `spec` may also be written inside `spec`.";
+    "katalog/katalog", "The document", "katalog", "A Katalog declares operators. As a file it can be run without being stored in a cluster; as an object it is run by `ork controller`. Top-level blocks may also be written under `spec`.";
     "katalog/operator", "An operator", "katalog.spec.crds", "One entry for each kind that is operated. The key is the name of the operator.";
     "katalog/operator-box", "The box", "katalog.spec.crds.operatorBox", "Declares what the operator does for each custom resource.";
     "katalog/reconciler", "The reconciler", "katalog.spec.crds.operatorBox.reconciler", "The number of workers, the resync period, and when custom resources are reconciled again.";
@@ -145,7 +145,7 @@ const PARTS: &[Part] = parts! {
     "katalog/profiles", "Profiles", "katalog.spec.profiles", "Named values of some fields, which `profile` refers to. They take precedence over built-in profiles of the same name.";
     "katalog/notes", "Functions", "katalog.spec.notes", "Functions of the Katalog. Each is a named template.";
     "katalog/security", "Security", "katalog.spec.security", "Protection and webhooks. All webhooks share one server and one certificate.";
-    "katalog/notification", "Notification", "katalog.spec.notification", "Who is notified of failures.";
+    "katalog/notification", "Notification", "katalog.spec.notification", "Notifications about failures.";
     "katalog/providers-list", "Providers", "katalog.spec.providers", "Providers of resources outside of the cluster.";
     "katalog/sources", "Sources", "katalog.spec.sources", "Other Katalogs to include.";
     "motif/motif", "The Motif", "motif", "A Motif is a reusable part of operators. It does nothing by itself: a Katalog imports it and sets its inputs. All blocks may also be written under `spec`.";
@@ -153,7 +153,7 @@ const PARTS: &[Part] = parts! {
     "motif/resources", "Resources", "motif.resources", "Children, as in an operatorBox: those under `onCreate` are created once, the others are kept as declared.";
     "motif/status", "Status fields", "motif.status", "Fields of the status of the importing operator's custom resources.";
     "motif/admission", "Rules", "motif.admission", "Rules for the importing operator's custom resources.";
-    "komposer/komposer", "The Komposer", "komposer", "A Komposer runs the operators of Katalogs from other places. `spec.crds` overrides their fields. Blocks beside `spec` may also be written inside `spec`.";
+    "komposer/komposer", "The Komposer", "komposer", "A Komposer runs the operators of Katalogs from other places. `spec.crds` overrides their fields. Top-level blocks may also be written under `spec`.";
     "komposer/sources", "Sources of a Komposer", "komposer.spec.sources", "The sources of Katalogs. Each source provides all Katalogs that it contains.";
     "komposer/registry", "Registries", "komposer.spec.sources.registry", "An artifact of an OCI registry, as written by `ork push`. Its `katalog.yaml` is used.";
     "komposer/files", "Files", "komposer.spec.sources.files", "Files on disk are for `ork run` and other commands that read files; a controller reads HTTPS URLs only.";
@@ -168,8 +168,8 @@ pub fn katalog_page() -> String {
     let mut page = Page::new("katalog.", "");
     page.text.push_str(
         "# Katalog\n\nEvery field, block by block. `ork explain PATH` prints the same for one field, `ork schema` a JSON \
-         Schema for editors. A test executes every sample.\n\nA *value* is text, a number or a boolean; wherever text \
-         or a value may stand, it may be a template, but for names of files and of operators. Numbers may stand in \
+         Schema for editors. A test executes every sample.\n\nA *value* is text, a number or a boolean; a template may be used \
+         wherever text or a value is expected, except in names of files and of operators. Numbers may be written in \
          quotes. A field whose last column says *not supported yet* is checked, and then refused.\n",
     );
     page.blocks();
@@ -181,7 +181,7 @@ pub fn katalog_page() -> String {
 pub fn motif_page() -> String {
     let mut page = Page::new("motif.", "katalog.md");
     page.text.push_str(
-        "# Motif\n\nThe fields that only a Motif has. What it shares with a Katalog is in [katalog.md](katalog.md).\n",
+        "# Motif\n\nThe fields that only a Motif has. Fields that it shares with a Katalog are described in [katalog.md](katalog.md).\n",
     );
     page.blocks();
     page.text
@@ -379,7 +379,7 @@ impl Page {
 
     fn spellings(&mut self) {
         self.text.push_str(
-            "\n## Other spellings\n\nThey are read, with a warning where there is a present one to use instead. What is \
+            "\n## Other spellings\n\nOrkestra accepts these spellings, with a warning if there is a current one. A field that is \
              written in two spellings is refused.\n\n| In | Written | Means | |\n|---|---|---|---|\n",
         );
         let dotted = |words: &[&str]| words.join(".");

@@ -69,9 +69,9 @@ fn subject(at: &At<'_>, declared: &Subject) -> ObjectTree {
     let mut fields = Fields::default();
     let is_account = match kind.as_deref().map(str::trim) {
         Some(text) if text.contains("{{") => {
-            let hint = "write the kind out, or give two entries with `when` different ones";
+            let hint = "write a literal kind, or use `when` in two entries with different kinds";
             let message =
-                "the kind of a subject is not a template: its other fields follow from it";
+                "the kind of a subject cannot be a template: its other fields depend on it";
             at.field("kind")
                 .error_hint(Code::NotATemplate, message, hint);
             true

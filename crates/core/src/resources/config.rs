@@ -89,8 +89,9 @@ fn check_key(at: &At<'_>, key: &str) {
         || !key.chars().all(legal)
         || matches!(key, "." | "..")
     {
-        let message =
-            format!("`{key}` is no legal key: up to {KEY_BYTES} letters, digits, `-`, `_` and `.`");
+        let message = format!(
+            "`{key}` is not a valid key: expected up to {KEY_BYTES} letters, digits, `-`, `_` and `.`"
+        );
         let instead = key.replace(|c| !legal(c), "-");
         if instead == key {
             at.error(Code::BadKey, message);

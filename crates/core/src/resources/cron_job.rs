@@ -71,7 +71,7 @@ fn schedule(at: &At<'_>, text: &Text) -> Option<ObjectTree> {
         && !literal.starts_with(EVERY)
         && let Err(why) = Schedule::parse(literal)
     {
-        let message = format!("`{literal}` is no schedule: {why}");
+        let message = format!("`{literal}` is not a valid schedule: {why}");
         at.field("schedule").error(Code::BadSchedule, message);
     }
     Some(tree)

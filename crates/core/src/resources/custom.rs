@@ -29,7 +29,7 @@ pub(crate) fn resource(
     if kinds::is_transient(&group_kind) {
         at.field("kind").error(
             Code::ReservedKind,
-            format!("{group_kind} is a question to the API server, not an object that can be kept"),
+            format!("{group_kind} is a request to the API server, not an object that is stored"),
         );
         return None;
     }
@@ -68,7 +68,7 @@ pub(crate) fn kind(at: &At<'_>, entry: &Custom, schemas: &Schemas) -> Option<Res
     if &*group_kind.group == names::GROUP {
         at.field("kind").error(
             Code::ReservedKind,
-            format!("{group_kind} is Orkestra's own: operators declare no operators"),
+            format!("{group_kind} is Orkestra's own: an operator cannot create operators"),
         );
         return None;
     }
@@ -104,8 +104,9 @@ fn group_and_version<'a>(at: &At<'_>, text: &'a str) -> Option<(&'a str, &'a str
         }
         _ => {}
     }
-    let message =
-        format!("`{text}` is no API version: `group/version`, or `v1` for the core group");
+    let message = format!(
+        "`{text}` is not a valid API version: expected `group/version`, or `v1` for the core group"
+    );
     if kinds::is_built_in_group(text) {
         at.error_hint(Code::BadApiVersion, message, format!("write `{text}/v1`"));
     } else {
@@ -119,13 +120,13 @@ fn literal<'a>(at: &At<'_>, text: &'a Text) -> Option<&'a str> {
     if text.contains("{{") {
         at.error_hint(
             Code::NotATemplate,
-            "this is not a template",
+            "this cannot be a template",
             "permissions and watches depend on it before any custom resource exists: write a literal value",
         );
         return None;
     }
     if text.is_empty() {
-        at.error(Code::Empty, "this is empty");
+        at.error(Code::Empty, "the value is empty");
         return None;
     }
     Some(text)
@@ -177,7 +178,7 @@ fn secret_data(at: &At<'_>, texts: &Node, encoded: Option<&Node>) -> Option<Obje
     let texts = texts.iter().filter_map(|(key, value)| {
         let text = value.as_str();
         if text.is_none() {
-            at.field(key).error(Code::WrongValue, "this is no text");
+            at.field(key).error(Code::WrongValue, "this is not text");
         }
         Some((key.to_string(), Text::from(text?)))
     });

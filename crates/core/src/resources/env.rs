@@ -99,7 +99,7 @@ fn native(at: &At<'_>, variable: &EnvVar) -> ObjectTree {
     if variable.value.is_some() && variable.value_from.is_some() {
         at.error(
             Code::Exclusive,
-            "`value` and `valueFrom` exclude each other",
+            "`value` and `valueFrom` are mutually exclusive",
         );
     }
     let mut fields = Fields::default();
@@ -130,7 +130,7 @@ fn check_name(at: &At<'_>, name: &str) {
     {
         at.error(
             Code::BadKey,
-            format!("`{name}` is no legal name of an environment variable"),
+            format!("`{name}` is not a valid name of an environment variable"),
         );
     }
 }

@@ -77,7 +77,7 @@ fn port(at: &At<'_>, port: &Scalar) -> Option<ObjectTree> {
         fields.put("name", at.required_here(&Text::from(&*port.to_string())));
     } else {
         if !super::is_given(Some(port)) {
-            at.error(Code::Empty, "this is empty");
+            at.error(Code::Empty, "the value is empty");
         }
         fields.put("number", at.scalar(port, Coerce::Port));
     }

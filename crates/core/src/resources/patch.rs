@@ -29,7 +29,7 @@ pub(crate) fn tree(at: &At<'_>, patch: &BTreeMap<String, Node>) -> Option<Object
             "apiVersion" | "kind" | "status" => refuse(&at.key(key), key),
             "stringData" => at.key(key).error_hint(
                 Code::PatchRefused,
-                "`stringData` is not patched: who owns it is not kept by the API server",
+                "`stringData` cannot be patched: the API server does not record its owner",
                 "write the value under `data` of the entry",
             ),
             "metadata" => metadata(&place, node),
@@ -81,11 +81,11 @@ fn check(at: &At<'_>, name: &str, node: &Node) {
                 if entries.is_some_and(|item| keys.iter().all(|key| item.get(key).is_none())) {
                     let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
                     let message = format!(
-                        "`{name}` are merged by {}: it is missing",
+                        "items of `{name}` are merged by {}, which is missing",
                         keys.join(" or ")
                     );
                     if name == "containers" {
-                        let hint = "the container of `image` is called as its workload is";
+                        let hint = "the container of `image` has the name of its workload";
                         at.error_hint(Code::Missing, message, hint);
                     } else {
                         at.error(Code::Missing, message);
@@ -101,7 +101,7 @@ fn check(at: &At<'_>, name: &str, node: &Node) {
 fn directive(at: &At<'_>, key: &str, node: &Node) {
     let word = node.as_str().unwrap_or_default();
     if key != DIRECTIVE {
-        let message = format!("`{key}` is not known: of the directives there is `{DIRECTIVE}`");
+        let message = format!("unknown directive `{key}`: only `{DIRECTIVE}` is supported");
         at.key(key).error(Code::UnknownField, message);
     } else if ![REPLACE, DELETE].contains(&word) {
         let message = format!("`{}` is none of {REPLACE}, {DELETE}", node.to_text());

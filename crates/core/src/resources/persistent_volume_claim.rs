@@ -47,7 +47,7 @@ pub(super) fn request(at: &At<'_>, name: &str, storage: &Text) -> Fields {
     let mut requests = Fields::default();
     let place = at.field(name);
     if storage.trim().is_empty() {
-        place.error(Code::Empty, "this is empty");
+        place.error(Code::Empty, "the value is empty");
     }
     requests.put("storage", literals::amount(&place, "storage", storage));
     let resources = requests.into_root("requests");

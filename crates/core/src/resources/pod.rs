@@ -197,9 +197,9 @@ fn words(at: &At<'_>, texts: &Texts) -> Option<ObjectTree> {
         Texts::Template(text) => {
             at.error_hint(
                 Code::Words,
-                "this is a list of words",
+                "expected a list of words",
                 format!(
-                    "write `{}`, or `[sh, -c, …]` for a shell's line",
+                    "write `{}`, or `[sh, -c, …]` for a shell command line",
                     as_list(text)
                 ),
             );

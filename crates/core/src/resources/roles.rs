@@ -47,7 +47,7 @@ fn rule(at: &At<'_>, declared: &PolicyRule) -> ObjectTree {
     } = declared;
     let list = |name: &str, texts: &[Text]| {
         if texts.is_empty() {
-            at.field(name).error(Code::Empty, "this is empty");
+            at.field(name).error(Code::Empty, "the value is empty");
         }
         at.field(name).text_list(texts)
     };

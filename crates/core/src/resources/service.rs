@@ -33,7 +33,7 @@ impl Shorthand for Service {
         {
             at.field("headless").error(
                 Code::Exclusive,
-                "a headless Service has no address: leave `type` out",
+                "a headless Service has no address: remove `type`",
             );
         }
         spec.put("type", type_);
@@ -124,7 +124,7 @@ impl Service {
             ("protocol", self.protocol.is_some()),
         ];
         for (name, _) in set.iter().filter(|(_, is_set)| *is_set) {
-            let message = format!("`{name}` and `ports` exclude each other");
+            let message = format!("`{name}` and `ports` are mutually exclusive");
             let hint = "declare all of them in `ports`";
             at.field(name).error_hint(Code::Exclusive, message, hint);
         }
@@ -155,7 +155,7 @@ fn service_port(at: &At<'_>, declared: &ServicePort) -> Option<ObjectTree> {
         protocol,
     } = declared;
     if !is_given(Some(port)) {
-        at.field("port").error(Code::Empty, "this is empty");
+        at.field("port").error(Code::Empty, "the value is empty");
     }
     let port = at.field("port").scalar(port, Coerce::Port)?;
     let target = at.scalar_field("targetPort", target_port.as_ref(), Coerce::IntOrText);

@@ -83,11 +83,11 @@ impl<'a> CopySource<'a> {
             return false;
         }
         for (field, _) in own.iter().filter(|(_, is_given)| *is_given) {
-            let message = format!("`{field}` and `{}` exclude each other", self.field);
+            let message = format!("`{field}` and `{}` are mutually exclusive", self.field);
             at.field(field).error_hint(
                 Code::Exclusive,
                 message,
-                "write under `patch` what the copy has instead: `patch: { spec: … }`",
+                "write the changes to the copy under `patch`: `patch: { spec: … }`",
             );
         }
         true

@@ -63,7 +63,7 @@ impl Shorthand for StatefulSet {
         {
             at.field("rollingUpdate").field("maxSurge").warn(
                 Code::NoEffect,
-                "a StatefulSet makes no pod above the wanted number: this has no effect",
+                "a StatefulSet creates no pods above the desired number: this has no effect",
             );
         }
         spec.put(

@@ -91,7 +91,9 @@ fn pick(objects: Vec<Value>, kind: Option<&str>) -> Result<Value, Error> {
         let kinds: Vec<String> = crds.iter().map(kind_of).collect();
         return Err(Error::Nothing(match kind {
             Some(kind) => {
-                format!("the input has no one CustomResourceDefinition of the kind {kind}")
+                format!(
+                    "the input does not have exactly one CustomResourceDefinition of the kind {kind}"
+                )
             }
             None => format!(
                 "the input has several CustomResourceDefinitions: name one of {} with --kind",
@@ -108,7 +110,7 @@ fn read(crd: &Value) -> Result<(CustomKind, &Value), Error> {
     let name = text(crd, &["metadata", "name"]).unwrap_or("the definition");
     let object = format!("CustomResourceDefinition {name}");
     if crd["apiVersion"] != "apiextensions.k8s.io/v1" {
-        let problem = "is not apiextensions.k8s.io/v1, the only version that API servers take";
+        let problem = "is not apiextensions.k8s.io/v1, the only version that API servers accept";
         return Err(wrong(&object, "apiVersion", problem));
     }
     let field = |path: &[&str]| {

@@ -224,7 +224,7 @@ fn filled(node: &Value, marks: &BTreeMap<String, String>) -> Result<Value, Strin
             let mut made = Map::new();
             for (key, below) in map {
                 if key.contains(MARK) {
-                    return Err("a key in it is made of values".to_owned());
+                    return Err("a key in it is computed from values".to_owned());
                 }
                 made.insert(key.clone(), filled(below, marks)?);
             }

@@ -21,7 +21,7 @@ impl Kinds {
     pub const FLOAT: Kinds = Kinds(1 << 2);
     /// Text that is empty or white space.
     pub const BLANK: Kinds = Kinds(1 << 3);
-    /// Text that parses as a whole number.
+    /// Text that parses as an integer.
     pub const INT_TEXT: Kinds = Kinds(1 << 4);
     /// Text that parses as another number.
     pub const FLOAT_TEXT: Kinds = Kinds(1 << 5);

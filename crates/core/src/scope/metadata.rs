@@ -62,7 +62,7 @@ impl At<'_> {
             "labels and annotations that start with `{}` are Orkestra's own",
             names::PREFIX
         );
-        self.error_hint(Code::ReservedLabel, message, "use a prefix of yours");
+        self.error_hint(Code::ReservedLabel, message, "use a prefix of your own");
     }
 
     fn metadata_key(&self, key: &str) {

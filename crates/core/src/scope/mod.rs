@@ -271,7 +271,7 @@ impl<'a> At<'a> {
     /// Reports that `path`, a part of the text `written` here, is not a valid path.
     pub(crate) fn bad_path(&self, written: &str, path: &str, why: &BadPath) {
         let offset = written.find(path).map(|start| start + why.at);
-        let message = format!("`{path}` is no path: {}", why.what);
+        let message = format!("`{path}` is not a valid path: {}", why.what);
         self.error_in_text(Code::BadPath, offset, message, None);
     }
 

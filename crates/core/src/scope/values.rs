@@ -106,7 +106,7 @@ impl At<'_> {
     /// Returns the text here, which must not be empty.
     pub(crate) fn required_here(&self, text: &Text) -> Option<ObjectTree> {
         if text.trim().is_empty() {
-            self.error(Code::Empty, "this is empty");
+            self.error(Code::Empty, "the value is empty");
         }
         self.value(text, Coerce::OptionalText)
     }
@@ -177,7 +177,7 @@ impl At<'_> {
         if key.contains("{{") {
             self.error_hint(
                 Code::NotATemplate,
-                "a key is not a template",
+                "a key cannot be a template",
                 "write the key out; only values are rendered",
             );
         }

@@ -48,9 +48,9 @@ pub enum TreeValue {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A whole number above [`i64::MAX`].
+    /// An integer above [`i64::MAX`].
     UInt(u64),
     /// Any other number; always finite.
     Float(f64),
@@ -162,7 +162,7 @@ impl Tree {
         match &self.value {
             TreeValue::Null => "nothing",
             TreeValue::Bool(_) => "a boolean",
-            TreeValue::Int(_) | TreeValue::UInt(_) => "a whole number",
+            TreeValue::Int(_) | TreeValue::UInt(_) => "an integer",
             TreeValue::Float(_) => "a number",
             TreeValue::Str(_) => "text",
             TreeValue::List(_) => "a list",

@@ -96,7 +96,7 @@ fn from_cel(value: &cel::Value) -> Value {
     }
 }
 
-/// As the API server decodes JSON: whole numbers are `int`, others `double`.
+/// As the API server decodes JSON: integers are `int`, others `double`.
 fn to_cel(value: &Value) -> cel::Value {
     match value {
         Value::Null => cel::Value::Null,

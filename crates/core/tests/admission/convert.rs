@@ -151,7 +151,11 @@ fn wrong_declarations_are_refused() {
             "no version `v9`",
         ),
         ("from: v2, to: v3", "from: v2, to: v1", "declared twice"),
-        ("from: v3, to: v2", "from: v3, to: v3", "of one version"),
+        (
+            "from: v3, to: v2",
+            "from: v3, to: v3",
+            "are the same version",
+        ),
         (
             "size.depth: '{{ .spec.depth }}'",
             "sice.depth: '{{ .spec.depth }}'",

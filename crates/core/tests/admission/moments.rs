@@ -157,7 +157,7 @@ validation:
         reported,
         [
             "mutation spec.filled passes: it reads `.children`, which only passes have",
-            "mutation spec.depth webhook: it changes the object; an API server with MutatingAdmissionPolicies does that, too, while the webhook is unreachable",
+            "mutation spec.depth webhook: it changes the object; while the webhook is unreachable, an API server with MutatingAdmissionPolicies applies it too",
             "validation spec.filled passes: a rule that applies in passes only sets `spec.filled`",
             "validation spec.text passes: it reads `.status`, which passes write",
             "validation spec.depth webhook: `spec.depth` is set by a rule of `mutation` or `normalize`, which a policy does not see while the webhook is unreachable",
@@ -191,7 +191,7 @@ fn rules_of_mutation_are_policies_up_to_the_first_that_cel_cannot_say() {
         rows.into_iter().map(|row| row.why).collect()
     };
     let changes = "it changes the object; ";
-    let also = "it changes the object; an API server with MutatingAdmissionPolicies does that, too, while the webhook is unreachable";
+    let also = "it changes the object; while the webhook is unreachable, an API server with MutatingAdmissionPolicies applies it too";
     let later = format!(
         "{changes}in no policy: rules apply in order, and an earlier one is for the webhook alone"
     );

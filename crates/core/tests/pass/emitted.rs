@@ -108,7 +108,7 @@ fn an_event_that_cannot_be_rendered_is_reported_and_fails_nothing() {
         .iter()
         .map(|doubt| &*doubt.message)
         .collect();
-    assert_eq!(doubts, ["`{{ .spec.reason }}` must give one word"]);
+    assert_eq!(doubts, ["`{{ .spec.reason }}` must return one word"]);
 }
 
 const CLEANUP: &str = r"

@@ -39,8 +39,8 @@ fn a_name_that_is_illegal_for_its_kind_fails_alone() {
     for (name, reported) in [
         ("x".repeat(64), "64 characters"),
         ("0pond".to_owned(), "starting with a letter"),
-        ("a.b".to_owned(), "no legal name"),
-        ("Pond".to_owned(), "no legal name"),
+        ("a.b".to_owned(), "is not a valid name"),
+        ("Pond".to_owned(), "is not a valid name"),
         (String::new(), "empty"),
     ] {
         let (reason, message) = failure(service, &json!({ "name": name }));

@@ -213,18 +213,18 @@ fn a_name_without_the_element_is_an_error() {
     let found =
         problems("{ name: '{{ .metadata.name }}', forEach: { field: spec.a, as: region } }");
     assert!(
-        found.contains("each element of `spec.a` makes the same ConfigMap"),
+        found.contains("each element of `spec.a` creates the same ConfigMap"),
         "{found}"
     );
     assert!(found.contains("{{ .region }}"), "{found}");
     assert_eq!(
         problems("{ name: a, labels: { at: '{{ .item }}' }, forEach: { field: spec.a } }")
-            .matches("makes the same")
+            .matches("creates the same")
             .count(),
         1
     );
     let elsewhere = problems("{ name: a, namespace: '{{ .item }}', forEach: { field: spec.a } }");
-    assert!(!elsewhere.contains("makes the same"), "{elsewhere}");
+    assert!(!elsewhere.contains("creates the same"), "{elsewhere}");
     assert_eq!(
         problems("{ name: 'a-{{ .index }}', forEach: { field: spec.a } }"),
         ""
@@ -236,7 +236,10 @@ fn the_element_is_read_nowhere_else() {
     let found = problems("{ name: '{{ .item }}' }");
     assert!(found.contains("there is no `.item` here"), "{found}");
     for (each, wanted) in [
-        ("{ field: spec.a, as: spec }", "`.spec` is something else"),
+        (
+            "{ field: spec.a, as: spec }",
+            "`.spec` already has another meaning",
+        ),
         ("{ field: spec.a, as: 'my region' }", "letters, digits"),
         ("{ field: '{{ .spec.a }}' }", "takes a path, not a template"),
         ("{ field: spce.a }", "there is no `.spce`"),

@@ -68,7 +68,7 @@ tasks! {
     Waiter, "waiter", Restart, false, "Pauses one operator while its dependencies are not ready.";
     Autoscaler, "autoscaler", Restart, false, "Adjusts the workers of one operator.";
     Worker, "worker", Restart, false, "Runs reconcile passes of one operator, one at a time.";
-    ExternalCall, "external-call", Finish, false, "Makes one `external` call. A failed call gives an answer with an error.";
+    ExternalCall, "external-call", Finish, false, "Makes one `external` call. A failed call returns a response with an error.";
     ExternalConnection, "external-connection", Finish, false, "Runs the connection of one `external` call.";
     SourceFetch, "source-fetch", Finish, false, "Fetches, unpacks or renders one source. A failed fetch is reported.";
     SourceConnection, "source-connection", Finish, false, "Runs the connection of one request for a source.";

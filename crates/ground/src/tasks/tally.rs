@@ -125,7 +125,7 @@ pub(super) fn failing(patience: Duration) -> Vec<(Task, String)> {
 struct FailureStreak {
     /// The time of the first failure, and the error of the last one.
     failing: Option<(Instant, String)>,
-    /// When the task started running again; `None` while it does not run.
+    /// When the task started running again; `None` while it is not running.
     running_since: Option<Instant>,
 }
 

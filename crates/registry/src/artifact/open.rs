@@ -62,13 +62,13 @@ impl Client {
                 .map_err(|error| wrong(format!("its configuration is not valid: {error}")))?;
             if summary.kind != kind {
                 return Err(wrong(format!(
-                    "its configuration is of a {}, its type of a {}",
+                    "its configuration is that of a {}, but its type is that of a {}",
                     summary.kind.name(),
                     kind.name()
                 )));
             }
             if summary.declares.len() > MOST_LISTED || summary.rights.len() > MOST_LISTED {
-                return Err(wrong("its configuration lists too much".to_owned()));
+                return Err(wrong("its configuration lists too many items".to_owned()));
             }
             Some(summary)
         } else {

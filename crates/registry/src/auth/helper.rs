@@ -28,7 +28,7 @@ pub(super) async fn ask(helper: &str, key: &str) -> Result<Option<Credential>, E
         return Ok(None);
     };
     let found: HelperOutput = serde_json::from_slice(&answer)
-        .map_err(|_| failed(helper, "its answer is not JSON of the known form"))?;
+        .map_err(|_| failed(helper, "its output is not JSON in the expected form"))?;
     Ok(Some(if found.username == TOKEN_USER {
         Credential::Identity(found.secret)
     } else {

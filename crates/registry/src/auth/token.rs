@@ -124,8 +124,9 @@ pub(crate) fn read_token(body: &[u8]) -> Result<(HeaderValue, Duration), Error> 
         .or(answer.access_token)
         .filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| malformed("it has no token".to_owned()))?;
-    let value =
-        bearer(&token).ok_or_else(|| malformed("its token cannot stand in a header".to_owned()))?;
+    let value = bearer(&token).ok_or_else(|| {
+        malformed("its token has characters that headers cannot contain".to_owned())
+    })?;
     let within = Duration::from_secs(answer.expires_in.unwrap_or(DEFAULT_SECONDS));
     Ok((value, within.saturating_sub(MARGIN)))
 }

@@ -105,7 +105,7 @@ pub(super) fn check(
         Signer::Identity(identity) => {
             let evidence = bundle.verification_material.evidence()?;
             let [signature] = &envelope.signatures[..] else {
-                return Err("its envelope has not one signature".to_owned());
+                return Err("its envelope does not have exactly one signature".to_owned());
             };
             let signature = STANDARD
                 .decode(&signature.sig)

@@ -344,7 +344,7 @@ fn same(job: FetchJob<'_>, digest: &str, state: &Validators) -> Option<CachedSou
 
 pub(crate) fn no_files(path: &str) -> Error {
     Error::Unsupported(format!(
-        "{path}: a path has no meaning in a cluster; use an HTTPS URL, `registry`, `git`, `helm`, `configMaps` or `katalogs`"
+        "{path}: a path cannot be used in a cluster; use an HTTPS URL, `registry`, `git`, `helm`, `configMaps` or `katalogs`"
     ))
 }
 

@@ -133,7 +133,7 @@ impl Fetcher {
         let shown = format!("file://{}", folder.display());
         if !self.0.local {
             return Err(Error::Unsupported(format!(
-                "{shown}: a repository of this machine has no meaning in a cluster; use an HTTPS URL"
+                "{shown}: a local repository cannot be used in a cluster; use an HTTPS URL"
             )));
         }
         let (limits, name) = (self.0.http.limits, name.to_owned());

@@ -70,7 +70,10 @@ impl<'a> Remote<'a> {
         let HttpResponse::Is { body, from, .. } =
             http.ask(&ask).await.map_err(|error| named(error, url))?
         else {
-            return Err(malformed(url, "it is unchanged, but it was not known"));
+            return Err(malformed(
+                url,
+                "the server reports it as unchanged, but no earlier response is known",
+            ));
         };
         capabilities(&body).map_err(|why| malformed(url, &why))?;
         let Some(path) = from.path.strip_suffix(SUFFIX) else {

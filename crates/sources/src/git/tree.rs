@@ -97,7 +97,7 @@ fn peeled(objects: &mut impl Objects, id: ObjectId) -> Result<Object, String> {
             other => return Err(format!("{id} is a {}, expected a commit", other.name())),
         }
     }
-    Err("a tag leads to too many others".to_owned())
+    Err("a tag refers to a chain of too many others".to_owned())
 }
 
 fn folder(objects: &mut impl Objects, id: ObjectId) -> Result<Vec<Entry>, String> {

@@ -129,7 +129,7 @@ async fn nothing_is_called_without_an_entry_and_redirects_are_judged_like_urls()
         .await
         .unwrap_err();
     assert!(
-        error.to_string().contains("no meaning in a cluster"),
+        error.to_string().contains("cannot be used in a cluster"),
         "{error}"
     );
 }

@@ -281,7 +281,7 @@ async fn folders_are_read_without_git_loose_and_packed() {
         error
             .unwrap_err()
             .to_string()
-            .contains("no meaning in a cluster")
+            .contains("cannot be used in a cluster")
     );
     let nothing = format!("file://{}", repository.folder.path().display());
     let error = desk

@@ -334,7 +334,7 @@ fn manifest(
 
 fn named_twice(document: &KatalogDocument) -> Diagnostics {
     let path = FieldPath::root().field("metadata").field("name");
-    let message = format!("another Katalog has the name `{}` already", document.name);
+    let message = format!("another Katalog already has the name `{}`", document.name);
     let mut found = Diagnostics::from(Diagnostic::error(Code::SameNameTwice, path, message));
     found.locate(&document.tree, document.file.as_deref());
     found

@@ -210,8 +210,8 @@ fn a_katalog_in_deletion_says_what_it_releases() {
     );
     assert_eq!(
         status.conditions[0].message,
-        "releasing ponds.water.example: cannot list; remove the cause, or annotate the Katalog with \
-         orkestra.orkspace.io/release=true to delete it without that"
+        "releasing ponds.water.example: cannot list; fix the cause, or annotate the Katalog with \
+         orkestra.orkspace.io/release=true to delete it anyway"
     );
 }
 

@@ -1,4 +1,4 @@
-//! The revision in force, while operators do not run the newest one yet.
+//! The running revision, while operators do not run the newest one yet.
 
 use super::*;
 

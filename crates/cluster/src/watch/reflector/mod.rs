@@ -171,8 +171,8 @@ impl<R: Record> Reflector<'_, R> {
             WatchEnd::Clean if was_long => {}
             WatchEnd::Clean => {
                 self.set_doubt(true);
-                let error =
-                    WireError::Unavailable("the API server ended the watch at once".to_owned());
+                let error = "the API server closed the watch immediately";
+                let error = WireError::Unavailable(error.to_owned());
                 self.close(&error);
                 if !heard {
                     self.shared.failing(problem(&error));
@@ -325,7 +325,7 @@ impl<R: Record> Reflector<'_, R> {
                             return WatchEnd::Rewound;
                         }
                     } else if due_at == dead_at {
-                        return WatchEnd::Failed(WireError::Unavailable("the watch fell silent".to_owned()));
+                        return WatchEnd::Failed(WireError::Unavailable("the watch stopped responding".to_owned()));
                     }
                     continue;
                 }

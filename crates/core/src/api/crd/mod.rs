@@ -26,26 +26,32 @@ use crate::value::{Node, hash};
 
 /// The definitions of our own kinds as JSON, always the same.
 pub fn crds() -> Vec<Value> {
-    let mut katalog = root_schema(&Shape::of::<KatalogSpec>(), "What the Katalog declares.");
+    let mut katalog = root_schema(
+        &Shape::of::<KatalogSpec>(),
+        "The specification of the Katalog.",
+    );
     // `status` of a new object is not nothing: with an observed generation that was never there, kstatus takes the
     // object for one that is being worked on, also while Orkestra is down.
     let mut status = status_schema::<KatalogStatus>();
     status["default"] = json!({ "observedGeneration": -1 });
     katalog["properties"]["status"] = status;
-    let mut komposer = root_schema(&Shape::of::<KomposerSpec>(), "What the Komposer declares.");
+    let mut komposer = root_schema(
+        &Shape::of::<KomposerSpec>(),
+        "The specification of the Komposer.",
+    );
     // What both have is described once, or the definitions would be too large for a plain `kubectl apply`: an override has the
     // fields of a Katalog's entry.
     let as_other = |description: &str| json!({ PRESERVE: true, "description": description, "nullable": true, "type": "object" });
     komposer["properties"]["spec"]["properties"]["crds"]["additionalProperties"] =
-        as_other("As `spec.crds` of a Katalog.");
+        as_other("The same as `spec.crds` of a Katalog.");
     for (block, description) in [
-        ("sources", "As `spec.sources` of a Komposer."),
-        ("security", "As `spec.security` of a Komposer."),
+        ("sources", "The same as `spec.sources` of a Komposer."),
+        ("security", "The same as `spec.security` of a Komposer."),
     ] {
         katalog["properties"]["spec"]["properties"][block] = as_other(description);
     }
     komposer["properties"]["status"] = katalog["properties"]["status"].clone();
-    let motif = root_schema(&Shape::of::<MotifSpec>(), "What the Motif gives.");
+    let motif = root_schema(&Shape::of::<MotifSpec>(), "The specification of the Motif.");
     let mut katalog = definition(&Katalog::crd(), &katalog, &operators_columns());
     let mut komposer = definition(&Komposer::crd(), &komposer, &operators_columns());
     for definition in [&mut katalog, &mut komposer] {
@@ -117,13 +123,13 @@ fn operators_columns() -> Value {
     json!([
         { "name": "Ready", "type": "string", "jsonPath": format!("{ready}.status") },
         { "name": "Operators", "type": "string", "jsonPath": ".status.ready",
-          "description": "Operators that run, of those declared" },
+          "description": "Number of running operators, of those declared" },
         { "name": "Instances", "type": "integer", "jsonPath": ".status.instances",
           "description": "Custom resources of all operators" },
         { "name": "Reason", "type": "string", "jsonPath": format!("{ready}.reason") },
         { "name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp" },
         { "name": "Revision", "type": "string", "jsonPath": ".status.revision", "priority": 1,
-          "description": "The revision in force" },
+          "description": "The running revision" },
         { "name": "Message", "type": "string", "jsonPath": format!("{ready}.message"), "priority": 1 },
     ])
 }

@@ -206,7 +206,7 @@ pub fn check_dns1123_subdomain(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "`{name}` is no legal name: lower-case letters, digits, `-` and `.`, with a letter or digit at both ends of each part"
+        "`{name}` is not a valid name: expected lower-case letters, digits, `-` and `.`, with a letter or digit at both ends of each part"
     ))
 }
 
@@ -225,7 +225,7 @@ pub fn check_dns1035_label(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "`{name}` is no legal name here: lower-case letters, digits and `-`, starting with a letter and not ending in `-`"
+        "`{name}` is not a valid name here: expected lower-case letters, digits and `-`, starting with a letter and not ending in `-`"
     ))
 }
 
@@ -244,7 +244,7 @@ pub fn check_label_value(value: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "`{value}` is no legal label value: letters, digits, `-`, `_` and `.`, with a letter or digit at both ends"
+        "`{value}` is not a valid label value: expected letters, digits, `-`, `_` and `.`, with a letter or digit at both ends"
     ))
 }
 
@@ -266,7 +266,7 @@ pub fn check_label_key(key: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "`{key}` is no legal key: at most {LABEL_BYTES} letters, digits, `-`, `_` and `.`, with a letter or digit at both ends, after an optional `domain/`"
+        "`{key}` is not a valid key: expected at most {LABEL_BYTES} letters, digits, `-`, `_` and `.`, with a letter or digit at both ends, after an optional `domain/`"
     ))
 }
 

@@ -28,7 +28,7 @@ pub enum Shape {
     Text,
     /// `true` or `false`.
     Bool,
-    /// A whole number within bounds, both included.
+    /// An integer within bounds, both included.
     Int {
         /// The least.
         min: Option<i64>,
@@ -129,7 +129,7 @@ impl Shape {
             Shape::Scalar => "a single value".to_owned(),
             Shape::Text => "text".to_owned(),
             Shape::Bool => "`true` or `false`".to_owned(),
-            Shape::Int { .. } => "a whole number".to_owned(),
+            Shape::Int { .. } => "an integer".to_owned(),
             Shape::Duration => "a duration such as `30s`".to_owned(),
             Shape::Enum { values, .. } => one_of(values.iter().map(|value| format!("`{value}`"))),
             Shape::List(_) => "a list".to_owned(),

@@ -76,7 +76,7 @@ fn namespaces(at: &At<'_>, declared: &NamespaceProtection) -> Option<NamespacePl
     if !restricted_namespaces.is_empty() && !allowed_namespaces.is_empty() {
         at.error_hint(
             Code::Exclusive,
-            "`restrictedNamespaces` and `allowedNamespaces` exclude each other",
+            "`restrictedNamespaces` and `allowedNamespaces` are mutually exclusive",
             "leave out one of the two",
         );
     }
@@ -113,7 +113,7 @@ pub(crate) fn of_entry(at: &At<'_>, entry: &CrdEntry, security: &SecurityPlan) -
             let all: BTreeSet<Operation> = declared.into_iter().collect();
             if all.is_empty() {
                 let at = at.field("webhooks").field("operations");
-                at.error_hint(Code::Empty, "this is empty", "leave it out");
+                at.error_hint(Code::Empty, "the value is empty", "remove it");
             }
             all.into_iter().collect()
         }
@@ -143,7 +143,7 @@ fn protection(
         if asks || strict_mode == Some(true) {
             at.field("deletionProtection").warn_hint(
                 Code::NoEffect,
-                "the Katalog protects nothing against deletion",
+                "this has no effect: the Katalog does not enable deletion protection",
                 "declare `security.deletionProtection`",
             );
         }
@@ -157,7 +157,7 @@ fn protection(
     if protection.resources && !protection.definition {
         at.field("deletionProtection").warn_hint(
             Code::NoEffect,
-            "the custom resources are protected and their definition is not: deleting the definition deletes them too",
+            "the custom resources are protected, but their definition is not: deleting the definition deletes them too",
             "protect both, or only the definition",
         );
     }

@@ -130,7 +130,7 @@ impl<'p> MomentContext<'p> {
             let mut moments = call.moments.clone();
             let at_admission = [Stage::Mutation, Stage::Validation].contains(&call.stage);
             if !at_admission {
-                let why = "calls of this place are made in passes only";
+                let why = "only calls of `mutation` and `validation` are made at admission";
                 moments.not_at_admission.get_or_insert(why.into());
             }
             settling.stage = call.stage;
@@ -224,7 +224,8 @@ impl<'p> MomentContext<'p> {
         for condition in gate.iter() {
             condition.visit_reads(&mut |path| self.read(import, path, moments));
             if condition.asks_old() {
-                let why = "an unchanged field is known at admission only";
+                let why =
+                    "`immutable` compares with the previous value, which only admission knows";
                 moments.not_in_passes.get_or_insert(why.into());
             }
         }

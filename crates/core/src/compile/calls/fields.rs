@@ -41,12 +41,12 @@ pub(super) fn url(at: &At<'_>, url: &Text) -> Option<Leaf> {
     if let Some(literal) = leaf.template.literal() {
         let literal = literal.trim();
         if literal.is_empty() {
-            at.error(Code::Empty, "this is empty");
+            at.error(Code::Empty, "the value is empty");
         } else if !["http://", "https://"]
             .iter()
             .any(|scheme| literal.starts_with(scheme))
         {
-            let message = "a call goes to a URL that starts with `https://` or `http://`";
+            let message = "expected a URL that starts with `https://` or `http://`";
             at.error(Code::WrongValue, message);
         }
     }
@@ -74,7 +74,7 @@ pub(super) fn check_header(at: &At<'_>, name: &str) {
     }
     let lower = name.to_ascii_lowercase();
     if OWN_HEADERS.contains(&&*lower) || lower.starts_with("proxy-") {
-        let hint = "leave it out: Orkestra says how a message is sent";
+        let hint = "remove it: Orkestra sets the headers that control how a message is sent";
         let message = format!("the header `{name}` cannot be set");
         at.error_hint(Code::BadName, message, hint);
     }
@@ -87,7 +87,8 @@ pub(super) fn status(at: &At<'_>, declared: Option<&Scalar>) -> Option<u16> {
             let status = text.parse().ok();
             let status = status.filter(|status| (100..600).contains(status));
             if status.is_none() {
-                let message = "a status is a number from 100 to 599; 0 takes all but 4xx and 5xx";
+                let message =
+                    "expected a status from 100 to 599, or 0 to permit all except 4xx and 5xx";
                 at.error(Code::OutOfRange, message);
             }
             status
@@ -100,7 +101,7 @@ pub(super) fn timeout(at: &At<'_>, declared: Option<Span>) -> Duration {
     if timeout.is_zero() || timeout > MOST_TIMEOUT {
         at.error(
             Code::OutOfRange,
-            "a call may take more than `0s`, and at most `30s`",
+            "expected a timeout of more than `0s` and at most `30s`",
         );
     }
     timeout
@@ -135,7 +136,7 @@ pub(super) fn retry(at: &At<'_>, declared: Option<&RetryBackoff>) -> Retry {
         let most = MOST_WAIT.as_secs() / 60;
         refuse(
             "max",
-            format!("a wait between two tries is at most {most} minutes"),
+            format!("expected a delay of at most {most} minutes between attempts"),
         );
     }
     let attempts = number(&own.max_attempts).map_or(Some(3), |text| text.parse().ok());
@@ -175,7 +176,7 @@ pub(super) fn token(
 ) -> Option<TokenPlan> {
     if let Some(CallAuth { secret_ref }) = auth {
         if token.is_some() {
-            let message = "`token` and `auth` exclude each other";
+            let message = "`token` and `auth` are mutually exclusive";
             at.field("auth").error(Code::Exclusive, message);
         }
         return Some(secret(&at.field("auth").field("secretRef"), secret_ref));
@@ -197,7 +198,7 @@ fn secret(at: &At<'_>, declared: &CallSecret) -> TokenPlan {
         if text.is_some_and(|text| text.contains("{{")) {
             at.field(field).error_hint(
                 Code::NotATemplate,
-                "the Secret of a call is not a template",
+                "the Secret of a call cannot be a template",
                 "write a literal name: the author of a custom resource must not choose which Secret is sent",
             );
         } else if let Some(text) = text

@@ -86,7 +86,7 @@ fn moments(at: &At<'_>, fires: Option<&Fires>, stage: Stage) -> Moments {
         if fires.and_then(|fires| fires.reconcile) == Some(false) {
             let message = "only calls of `mutation` and `validation` are made at admission";
             let at = at.field("fires").field("reconcile");
-            at.error_hint(Code::WrongValue, message, "leave `fires` out");
+            at.error_hint(Code::WrongValue, message, "remove `fires`");
         }
         return Moments::default();
     }

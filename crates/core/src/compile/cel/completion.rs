@@ -63,7 +63,7 @@ impl CelContext<'_> {
             cel: _,
         } = rule;
         if import.is_some() {
-            return Err("a Motif declares it, whose inputs may be templates".to_owned());
+            return Err("a Motif declares it, and inputs of Motifs may be templates".to_owned());
         }
         let CompletionTarget::Path(path) = target else {
             return Err("its field is computed".to_owned());

@@ -62,7 +62,7 @@ pub(crate) fn complete(
 fn why_no_policy(plan: &OperatorPlan) -> Option<&'static str> {
     let other = |operation: &crate::api::Operation| *operation == crate::api::Operation::Delete;
     if plan.admission.operations.iter().any(other) {
-        return Some("`webhooks.operations` has `DELETE`: a policy has no object then");
+        return Some("`webhooks.operations` includes `DELETE`, for which a policy has no object");
     }
     why_not_selected(plan)
 }
@@ -73,7 +73,7 @@ fn why_not_selected(plan: &OperatorPlan) -> Option<&'static str> {
         return Some("`fieldSelector` selects the custom resources");
     }
     if plan.watched.built_in {
-        return Some("objects of a built-in kind are selected by more than policies match");
+        return Some("policies cannot express which objects of a built-in kind are operated");
     }
     None
 }
@@ -99,7 +99,7 @@ impl CelContext<'_> {
             cel: _,
         } = rule;
         if import.is_some() {
-            return Err("a Motif declares it, whose inputs may be templates".to_owned());
+            return Err("a Motif declares it, and inputs of Motifs may be templates".to_owned());
         }
         let mut parts = Vec::new();
         for gate in [gate, present].into_iter().filter(|gate| !gate.is_empty()) {

@@ -116,7 +116,7 @@ impl CelContext<'_> {
             ["spec", _, ..] => {}
             _ => {
                 return Err(format!(
-                    "`{path}` is not a field that policies see as passes do"
+                    "policies do not see the same value of `{path}` as passes"
                 ));
             }
         }

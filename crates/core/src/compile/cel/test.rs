@@ -271,7 +271,7 @@ fn whole_number(text: &str) -> CelResult<String> {
         {
             Ok(whole.to_owned())
         }
-        _ => Err(format!("`{text}` is no whole number")),
+        _ => Err(format!("`{text}` is not an integer")),
     }
 }
 

@@ -57,7 +57,7 @@ impl BlockContext<'_> {
         if hosts.is_empty() {
             place.error_hint(
                 Code::Missing,
-                "there is no host that the certificate would be for",
+                "the certificate has no host",
                 "declare `host`, or `tls.hosts`",
             );
         }
@@ -114,7 +114,7 @@ impl BlockContext<'_> {
             (Some(_), Some(_)) => {
                 shell.at.field("fromConfigMap").error(
                     Code::Exclusive,
-                    "`fromSecret` and `fromConfigMap` exclude each other",
+                    "`fromSecret` and `fromConfigMap` are mutually exclusive",
                 );
                 of_secret
             }
@@ -162,14 +162,14 @@ fn exclusions(at: &At<'_>, entry: &Secret) {
         at.field("rotateAfter").error_hint(
             Code::Exclusive,
             "`rotateAfter` needs values that are generated once: with `once: false` each pass renders them",
-            "take `once: false` out",
+            "remove `once: false`",
         );
     }
     if !entry.copies.to_namespaces.is_empty() {
         at.field("toNamespaces").error_hint(
             Code::Exclusive,
-            "each namespace would get other values",
-            "make the Secret in one namespace, and copy it with `fromSecret` in another entry",
+            "each namespace would get different values",
+            "create the Secret in one namespace, and copy it with `fromSecret` in another entry",
         );
     }
     let sources = [
@@ -178,7 +178,7 @@ fn exclusions(at: &At<'_>, entry: &Secret) {
     ];
     for (field, is_given) in sources {
         if is_given && entry.tls.is_some() {
-            let message = format!("`tls` and `{field}` exclude each other");
+            let message = format!("`tls` and `{field}` are mutually exclusive");
             at.field(field).error(Code::Exclusive, message);
         }
     }
@@ -198,7 +198,7 @@ fn warn_of_reconcile(shell: &Entry<'_>, entry: &Secret) {
         };
         at.field(field).warn_hint(
             Code::NoEffect,
-            "`once` wins over `onReconcile`: the Secret is left alone while it is there",
+            "`once` takes precedence over `onReconcile`: an existing Secret is not changed",
             "move the entry to `onCreate`",
         );
     }
@@ -254,7 +254,7 @@ fn span(at: &At<'_>, span: Option<Span>) -> Option<Duration> {
         let shortest = duration::format(SHORTEST);
         at.error(
             Code::OutOfRange,
-            format!("this takes a duration of at least {shortest}"),
+            format!("expected a duration of at least {shortest}"),
         );
     }
     Some(declared)

@@ -109,7 +109,7 @@ fn named(at: &At<'_>, text: &Text, rule: NameRule) -> Option<Leaf> {
         .literal()
         .is_some_and(|literal| literal.trim().is_empty())
     {
-        at.error(Code::Empty, "this is empty");
+        at.error(Code::Empty, "the value is empty");
         return None;
     }
     let is_legal = at.legal_name(&leaf.template, rule.as_check());
@@ -123,7 +123,7 @@ fn allowed(at: &At<'_>, patterns: &[String]) -> Option<Box<[Allowed]>> {
         if parsed.is_none() {
             at.index(index).error_hint(
                 Code::BadName,
-                format!("`{text}` names no objects of a namespace"),
+                format!("`{text}` does not name objects in a namespace"),
                 "write `namespace/name`, with `*` for any text: `infra/*-login`",
             );
         }
@@ -142,7 +142,7 @@ fn spread(
     if shell.namespace.is_some() {
         shell.at.field("namespace").error(
             Code::Exclusive,
-            "`namespace` and `toNamespaces` exclude each other",
+            "`namespace` and `toNamespaces` are mutually exclusive",
         );
     }
     let mut plans = Vec::with_capacity(namespaces.len());

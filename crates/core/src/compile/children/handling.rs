@@ -25,7 +25,7 @@ pub(super) fn mode(at: &At<'_>, block: Block, kind: &GroupKind, control: &Contro
             at.field("reconcile").warn_hint(
                 Code::NoEffect,
                 "`reconcile: false` has no effect in `onReconcile`: the entry is reconciled",
-                "move the entry to `onCreate`, or leave `reconcile` out",
+                "move the entry to `onCreate`, or remove `reconcile`",
             );
             Mode::Reconciled
         }
@@ -87,7 +87,7 @@ pub(super) fn recreates(at: &At<'_>, mode: Mode, kind: &GroupKind, control: &Con
     if declared == OnImmutable::Recreate && has_data {
         at.error_hint(
             Code::LosesData,
-            format!("to recreate a {} loses its data", kind.kind),
+            format!("recreating a {} loses its data", kind.kind),
             "if that is intended, write `onImmutable: recreateAndLoseData`",
         );
     }

@@ -206,7 +206,7 @@ impl BlockContext<'_> {
                     "every {} would create another one, without end",
                     self.owner.kind
                 ),
-                "add `when`, so that the children make none",
+                "add a `when` condition that does not hold for the children",
             );
         }
         let group_kind = kind.group_kind();

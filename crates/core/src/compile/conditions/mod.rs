@@ -118,7 +118,7 @@ fn unchanged(at: &At<'_>, declared: &GateCondition) -> Option<ConditionPlan> {
         let hint = "name its path, such as `spec.engine`";
         place.error_hint(
             Code::ConditionWithoutField,
-            "`immutable` is about one field",
+            "`immutable` needs a field",
             hint,
         );
         return None;
@@ -126,7 +126,7 @@ fn unchanged(at: &At<'_>, declared: &GateCondition) -> Option<ConditionPlan> {
     if declared.negate == Some(true) {
         place.error(
             Code::Exclusive,
-            "`negate` and `immutable` exclude each other",
+            "`negate` and `immutable` are mutually exclusive",
         );
         return None;
     }
@@ -152,7 +152,7 @@ fn unchanged(at: &At<'_>, declared: &GateCondition) -> Option<ConditionPlan> {
 fn without_field(at: &At<'_>) {
     at.error_hint(
         Code::ConditionWithoutField,
-        "a condition asks for a field",
+        "a condition needs a `field`",
         "name one, such as `spec.environment`, or write a template",
     );
 }

@@ -45,7 +45,7 @@ pub(super) fn of_condition(at: &At<'_>, declared: &GateCondition) -> Option<Box<
         matches!(operator, Op::Equals | Op::NotEquals | Op::In | Op::NotIn)
     });
     if declared.value_type.is_some() && !typed {
-        let message = "`valueType` counts for `equals`, `notEquals`, `in` and `notIn`";
+        let message = "`valueType` applies only to `equals`, `notEquals`, `in` and `notIn`";
         at.field("valueType").warn(Code::NoEffect, message);
     }
     // All of them, so that every problem is reported.
@@ -337,7 +337,7 @@ fn pattern(at: &At<'_>, leaf: Leaf) -> Option<Pattern> {
     match regex(literal.trim()) {
         Ok(regex) => Some(Pattern::Fixed(regex)),
         Err(why) => {
-            let message = format!("this is no regular expression: {why}");
+            let message = format!("this is not a valid regular expression: {why}");
             at.error(Code::BadRegex, message);
             None
         }

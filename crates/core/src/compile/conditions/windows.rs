@@ -72,7 +72,7 @@ fn of_day(at: &At<'_>, text: &Text) -> Option<Leaf> {
     let leaf = at.leaf(text, Coerce::OptionalText)?;
     let literal = leaf.template.literal();
     if literal.is_some_and(|literal| time_of_day(literal).is_none()) {
-        let message = format!("`{text}` is no time of the day: write `HH:MM`, from 00:00 to 23:59");
+        let message = format!("`{text}` is not a time of day: write `HH:MM`, from 00:00 to 23:59");
         at.error(Code::TimeCondition, message);
         return None;
     }
@@ -121,7 +121,7 @@ fn named(at: &At<'_>, texts: &Texts) -> Option<Days> {
     let one = |at: &At<'_>, name: &str| {
         let found = Days::named(name);
         if found.is_none() {
-            let message = format!("`{}` is no day of the week", name.trim());
+            let message = format!("`{}` is not a day of the week", name.trim());
             match did_you_mean(&name.trim().to_lowercase(), Days::names()) {
                 Some(hint) => at.error_hint(Code::TimeCondition, message, hint),
                 None => at.error(Code::TimeCondition, message),
@@ -164,7 +164,7 @@ fn cron(at: &At<'_>, declared: &GateCondition) -> Option<Option<Window>> {
         }
     };
     if length.is_zero() {
-        let message = "the duration is nothing: the condition never holds";
+        let message = "the duration is zero, so the condition never holds";
         at.field("duration").error(Code::TimeCondition, message);
         return Some(None);
     }

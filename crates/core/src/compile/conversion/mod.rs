@@ -217,7 +217,7 @@ fn step(
     }
     if from.trim() == to.trim() {
         at.field("to")
-            .error(Code::Exclusive, "source and result are of one version");
+            .error(Code::Exclusive, "`from` and `to` are the same version");
         return None;
     }
     let target = shape.and_then(|shape| shape.version(to.trim()));
@@ -261,10 +261,10 @@ fn field(
             .iter()
             .any(|step| matches!(step, PathStep::Index(_)))
     {
-        let hint = "convert the whole list, with a template that gives it";
+        let hint = "convert the whole list, with a template that returns it";
         place.error_hint(
             Code::BadPath,
-            "a path of a conversion leads through maps only",
+            "a path of a conversion must consist of field names",
             hint,
         );
         return None;
@@ -317,7 +317,7 @@ fn check_reads(at: &At<'_>, tree: &ObjectTree) {
             at.error_hint(
                 Code::UnknownData,
                 message,
-                "leave out the present time and random values",
+                "do not use the current time or random values",
             );
         }
     });

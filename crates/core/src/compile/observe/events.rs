@@ -56,8 +56,12 @@ pub(super) fn plan(at: &At<'_>, name: &str, declared: &EventFilter) -> Option<Ev
         }
     }
     if filter.is_empty() && at.count() == before {
-        let hint = "say which events are meant: `reason: FailedScheduling`";
-        at.error_hint(Code::Missing, "all events of the cluster would count", hint);
+        let hint = "select Events, for example with `reason: FailedScheduling`";
+        at.error_hint(
+            Code::Missing,
+            "every Event of the cluster would match",
+            hint,
+        );
     }
     let on = changes(&at.field("on"), on.as_deref());
     let key = key::plan(&at.field("keyFrom"), key_from.as_ref(), KeyInput::Event)?;

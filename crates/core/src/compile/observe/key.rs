@@ -32,17 +32,17 @@ pub(super) fn plan(at: &At<'_>, declared: Option<&KeyFrom>, of: KeyInput) -> Opt
     let label = label.filter(|label| !label.is_empty());
     let name = name.as_ref().filter(|name| !name.trim().is_empty());
     if name.is_none() && namespace.is_some() {
-        let hint = "say which custom resource it is with `name`, too";
+        let hint = "also set `name` to identify the custom resource";
         at.field("namespace").error_hint(
             Code::Exclusive,
-            "`namespace` stands beside `name` only",
+            "`namespace` can be set only together with `name`",
             hint,
         );
     }
     match (label, name) {
         (None, None) => {
-            let message = "neither `label` nor `name` says which custom resource it is";
-            let hint = "leave `keyFrom` out to follow owner references, or name a label: `label: example.org/owner`";
+            let message = "neither `label` nor `name` identifies the custom resource";
+            let hint = "remove `keyFrom` to follow owner references, or name a label: `label: example.org/owner`";
             at.error_hint(Code::Missing, message, hint);
             None
         }
@@ -50,7 +50,7 @@ pub(super) fn plan(at: &At<'_>, declared: Option<&KeyFrom>, of: KeyInput) -> Opt
             let hint = "leave out one of the two";
             at.error_hint(
                 Code::Exclusive,
-                "`label` and `name` exclude each other",
+                "`label` and `name` are mutually exclusive",
                 hint,
             );
             None

@@ -63,7 +63,7 @@ impl Compiled {
             };
             if let Some(other) = self.watches.iter().find(|other| other.is_same(&plan)) {
                 let message = format!(
-                    "`{}` leads from the same objects to the same custom resources",
+                    "`{}` maps the same objects to the same custom resources",
                     other.path
                 );
                 let hint = "list the changes of both under one `on`";
@@ -124,7 +124,7 @@ fn compile_entry(
             kind.group_kind()
         );
         at.field("namespace")
-            .error_hint(Code::KindMismatch, message, "leave it out");
+            .error_hint(Code::KindMismatch, message, "remove it");
     }
     Some(WatchPlan {
         path: at.text(),
@@ -140,8 +140,8 @@ fn compile_entry(
 /// Returns the listed changes; an empty list is reported.
 fn changes(at: &At<'_>, listed: Option<&[Change]>) -> Changes {
     if listed.is_some_and(<[Change]>::is_empty) {
-        let hint = "leave it out, and all changes count";
-        at.error_hint(Code::Empty, "no change would ever count", hint);
+        let hint = "remove it to match all changes";
+        at.error_hint(Code::Empty, "no change would ever match", hint);
     }
     Changes::of(listed)
 }
@@ -150,9 +150,8 @@ fn changes(at: &At<'_>, listed: Option<&[Change]>) -> Changes {
 fn text(at: &At<'_>, written: Option<&str>) -> Option<Box<str>> {
     let written = written.map(str::trim).filter(|text| !text.is_empty())?;
     if written.contains("{{") {
-        let hint =
-            "what is watched is the same for all custom resources; `keyFrom` leads from it to one";
-        at.error_hint(Code::NotATemplate, "this is not a template", hint);
+        let hint = "the watched objects are the same for all custom resources; `keyFrom` maps each object to one";
+        at.error_hint(Code::NotATemplate, "this cannot be a template", hint);
         return None;
     }
     Some(written.into())

@@ -9,7 +9,7 @@ use crate::{
 
 /// The order of calls, for messages.
 const ORDER: &str = "calls are made in the order of `preReconcile`, `enqueueGate`, `reconcileGate`, `mutation`, `validation` \
-                     and the blocks, and none when a resource goes";
+                     and the blocks, and none when a resource is deleted";
 
 /// The calls of one import, or of the Katalog.
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ impl PlanReads {
         let (message, hint) = match calls.names().find(|(known, _)| *known == &**name) {
             Some((_, true)) => return,
             Some((_, false)) => {
-                let message = format!("the call `{name}` is not made before this");
+                let message = format!("the call `{name}` has not been made at this point");
                 (message, ORDER.to_owned())
             }
             None => {
@@ -86,7 +86,7 @@ impl PlanReads {
         if let Some(call) = late {
             let read = format!("{INPUTS}.{name}");
             let message = format!(
-                "the input `{name}` depends on the call `{call}`, which is not made before this"
+                "the input `{name}` depends on the call `{call}`, which has not been made at this point"
             );
             self.unreadable(
                 Code::UnknownData,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     api::names,
-    diagnostics::{Code, Severity, nearest},
+    diagnostics::{Code, Severity, nearest, nearest_or_all},
     plan::{
         CHANGES, ChildAlias, ChildPlan, ConditionPlan, EXTERNAL, ForEachPlan, GroupKind,
         ImportPlan, Leaf, OLD, OPERATION, Operand, OperatorPlan, REPLICAS, Reads,
@@ -319,10 +319,10 @@ impl PlanReads {
         if names().any(|known| known == &**name) {
             return self.calls_of_input((import, name), place, around.calls);
         }
-        let hint = match nearest(name, names()) {
-            Some(near) => format!("did you mean `.inputs.{near}`?"),
-            None if import.inputs.is_empty() => "it declares no inputs".to_owned(),
-            None => format!("it has {}", names().collect::<Vec<_>>().join(", ")),
+        let hint = if import.inputs.is_empty() {
+            "it declares no inputs".to_owned()
+        } else {
+            nearest_or_all(name, ".inputs.", names())
         };
         let message = format!("`{}` has no input `{name}`", import.motif);
         let read = format!("{INPUTS}.{name}");

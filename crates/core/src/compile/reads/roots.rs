@@ -17,11 +17,11 @@ const ROOTS: &[(&[&str], &str)] = &[
     ),
     (
         &["Capabilities"],
-        "templates read nothing of the cluster's version: put what differs into the custom resource's `.spec`",
+        "templates cannot read the version of the cluster: put values that depend on it into the custom resource's `.spec`",
     ),
     (
         &["Files"],
-        "templates read no files: write the text under `data` of an entry in `configMaps`",
+        "templates cannot read files: write the text under `data` of an entry in `configMaps`",
     ),
     // kro.
     (

@@ -108,8 +108,8 @@ impl Rules<'_> {
         if declared.mutate_first == Some(false) {
             at.field("mutateFirst").warn_hint(
                 Code::NoEffect,
-                "rules of `mutation` always come first: at admission Kubernetes asks in that order, too",
-                "leave it out",
+                "rules of `mutation` always come first: Kubernetes calls admission webhooks in that order, too",
+                "remove it",
             );
         }
         let library = self.library;
@@ -153,11 +153,11 @@ impl Rules<'_> {
             (None, Some(value)) => ("override", value, true),
             (given, _) => {
                 let (message, hint) = if given.is_some() {
-                    let message = "`default` and `override` exclude each other";
+                    let message = "`default` and `override` are mutually exclusive";
                     (message, "leave out one of the two")
                 } else {
-                    let message = "a rule sets something: `default` or `override` is missing";
-                    (message, "add the one that is meant")
+                    let message = "the rule sets no value: `default` or `override` is missing";
+                    (message, "add one of the two")
                 };
                 at.error_hint(Code::Exclusive, message, hint);
                 return None;
@@ -223,8 +223,8 @@ fn demand(at: &At<'_>, rule: &ValidationRule, import: Option<usize>) -> Option<V
         }
         Some(message) => {
             if message.trim().is_empty() {
-                let hint = "say what must be so, as in `images come from registry.example`, or leave it out";
-                message_at.error_hint(Code::Empty, "this is empty", hint);
+                let hint = "state the requirement, as in `images come from registry.example`, or remove the field";
+                message_at.error_hint(Code::Empty, "the value is empty", hint);
             }
             message_at.leaf(message, Coerce::Text)
         }

@@ -35,7 +35,11 @@ pub(super) fn target(
     let (written, text) = (text, text.trim());
     if text.trim_matches('.').is_empty() {
         let hint = "name one, such as `spec.replicas`";
-        at.error_hint(Code::Empty, "a rule sets a field, and this is empty", hint);
+        at.error_hint(
+            Code::Empty,
+            "the rule does not name the field that it sets",
+            hint,
+        );
         return None;
     }
     let path = match Path::parse(text) {
@@ -112,7 +116,7 @@ fn is_known(at: &At<'_>, path: &Path, version: Option<&CrdVersion>) -> bool {
     if version.field_type("spec", &path) != FieldType::Absent {
         return true;
     }
-    let message = format!("the definition has no `spec.{path}`: no resource can keep it");
+    let message = format!("the definition has no `spec.{path}`: no resource can store it");
     match version.near("spec", &path) {
         Some(near) => at.warn_hint(
             Code::SpecUnknown,
@@ -166,7 +170,7 @@ pub(super) fn normalize<'a>(
                     format!("`{other}` is normalized already")
                 } else {
                     let paths = format!("`{other}` and `{}`", one.path);
-                    format!("{paths} cannot both be normalized: one lies below the other")
+                    format!("{paths} cannot both be normalized: one is nested in the other")
                 };
                 at.key(key).error(Code::SetTwice, message);
                 continue;
@@ -200,13 +204,13 @@ fn field(
     let value = at.field(key).leaf(text, Coerce::Native);
     let trimmed = key.trim();
     if trimmed.contains("{{") {
-        key_at.error(Code::NotATemplate, "a path is not a template");
+        key_at.error(Code::NotATemplate, "a path cannot be a template");
         return None;
     }
     let path = match Path::parse(trimmed) {
         Ok(path) => path,
         Err(why) => {
-            let message = format!("`{trimmed}` is no path: {why}");
+            let message = format!("`{trimmed}` is not a valid path: {why}");
             key_at.error(Code::BadPath, message);
             return None;
         }

@@ -48,7 +48,9 @@ pub(crate) fn included<'a>(
         ("readyWhen", !included.ready_when.is_empty()),
     ] {
         if is_there {
-            let message = format!("`{name}` is declared where the file is included, not in it");
+            let message = format!(
+                "an included file cannot declare `{name}`: declare it where the file is included"
+            );
             at.field(name).error(Code::NotSupportedYet, message);
         }
     }
@@ -74,7 +76,8 @@ pub(crate) fn plan(
     let ready_when = declared.map_or(&[][..], |declared| &declared.ready_when);
     let ready_when = conditions::all(&at.field("readyWhen"), ready_when);
     if !conditions && !ready_when.is_empty() {
-        let message = "without `Ready` there is nothing to wait: `conditions` is false";
+        let message =
+            "`readyWhen` has no effect: with `conditions: false` there is no condition `Ready`";
         at.field("readyWhen").warn(Code::NoEffect, message);
     }
     let mut fields: Vec<StatusFieldPlan> = Vec::new();
@@ -109,7 +112,7 @@ fn against_others(at: &At<'_>, field: &StatusFieldPlan, others: &[StatusFieldPla
         at.error(
             Code::StatusOverlap,
             format!(
-                "`{}` and `{}` cannot both be values: one lies below the other",
+                "`{}` and `{}` cannot both be values: one is nested in the other",
                 other.path, field.path
             ),
         );
@@ -118,7 +121,7 @@ fn against_others(at: &At<'_>, field: &StatusFieldPlan, others: &[StatusFieldPla
     let twice = |other: &&StatusFieldPlan| other.path == field.path && other.import != field.import;
     if let Some(other) = others.iter().find(twice) {
         let message = format!("{} writes `{}` too", other.value.path, field.path);
-        let hint = "choose another path: what a Motif writes cannot be replaced";
+        let hint = "choose another path: a field that a Motif writes cannot be replaced";
         at.error_hint(Code::SetTwice, message, hint);
     }
 }
@@ -128,10 +131,10 @@ fn against_its_own(at: &At<'_>, field: &StatusFieldPlan, others: &[StatusFieldPl
     let same = |other: &&StatusFieldPlan| other.path == field.path && field.gate.is_empty();
     if let Some(other) = others.iter().find(same) {
         let message = format!(
-            "`{}` replaces what `{}` writes: the last field of a path is the one that counts",
+            "`{}` replaces the value that `{}` writes: the last entry for a path takes effect",
             field.path, other.value.path
         );
-        let hint = "leave one of the two out, or give this one a `when`";
+        let hint = "remove one of the two, or add a `when` to this one";
         at.warn_hint(Code::SetTwice, message, hint);
     }
 }
@@ -216,14 +219,14 @@ fn coerce(declared: api::StatusType) -> Coerce {
 
 fn path(at: &At<'_>, text: &str, conditions: bool) -> Option<Path> {
     if text.contains("{{") {
-        at.error(Code::NotATemplate, "a path is not a template");
+        at.error(Code::NotATemplate, "a path cannot be a template");
         return None;
     }
     let (written, text) = (text, text.trim());
     let below = text.strip_prefix("status.").unwrap_or(text);
     if below.contains('/') {
         let hint = format!("write `{}`", below.trim_matches('/').replace('/', "."));
-        at.error_hint(Code::BadPath, "a path has dots between its names", hint);
+        at.error_hint(Code::BadPath, "expected names separated by dots", hint);
         return None;
     }
     let path = match Path::parse(below) {
@@ -236,7 +239,7 @@ fn path(at: &At<'_>, text: &str, conditions: bool) -> Option<Path> {
     if text.starts_with("status.") {
         at.warn(
             Code::StatusPrefix,
-            "paths are relative to `status`: leave `status.` out",
+            "paths are relative to `status`: omit `status.`",
         );
     }
     match path.steps().first() {
@@ -249,7 +252,7 @@ fn path(at: &At<'_>, text: &str, conditions: bool) -> Option<Path> {
             at.warn_hint(
                 Code::StatusReserved,
                 format!("Orkestra writes `status.{root}` itself: this field has no effect"),
-                "leave it out, choose another path, or declare `conditions: false`",
+                "remove it, choose another path, or declare `conditions: false`",
             );
             None
         }

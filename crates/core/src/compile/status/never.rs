@@ -37,7 +37,7 @@ fn one(at: &At<'_>, plan: &OperatorPlan, condition: &ConditionPlan) {
         let hint = match nearest(awaited, written.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!(
-                "add an entry to `status.fields` that writes it, with its own `when`; there is {}",
+                "add an entry to `status.fields` that writes it, with its own `when`; these values are written: {}",
                 written.join(", ")
             ),
         };

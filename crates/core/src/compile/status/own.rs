@@ -27,7 +27,7 @@ pub(super) fn conditions(at: &At<'_>, declared: &[StatusCondition]) -> Box<[OwnC
     for (index, declared) in declared.iter().enumerate() {
         let at = at.index(index);
         if !seen.insert(declared.type_.as_str()) {
-            let message = format!("`{}` is declared before", declared.type_);
+            let message = format!("the condition `{}` is already declared", declared.type_);
             at.field("type").error(Code::SetTwice, message);
         }
         compiled.extend(condition(&at, declared));
@@ -69,13 +69,14 @@ fn condition(at: &At<'_>, declared: &StatusCondition) -> Option<OwnCondition> {
     if let Some(text) = literal(&status)
         && read_status(&text).is_none()
     {
-        let message = format!("`{text}` is none of True, False and Unknown");
+        let message = format!("expected True, False or Unknown, found `{text}`");
         at.field("status").error(Code::UnknownWord, message);
     }
     if let Some(text) = literal(&reason)
         && !is_reason(&text)
     {
-        let message = format!("`{text}` is no reason: it is one word, such as `NoSpace`");
+        let message =
+            format!("`{text}` is not a valid reason: it must be one word, such as `NoSpace`");
         at.field("reason").error(Code::BadName, message);
     }
     is_legal.then(|| OwnCondition {
@@ -104,8 +105,9 @@ fn check_type(at: &At<'_>, name: &str) -> bool {
         && edge(name.chars().last())
         && name.chars().all(inner);
     if !is_legal {
-        let message =
-            format!("`{name}` is no type of a condition: it is one word, such as `BackedUp`");
+        let message = format!(
+            "`{name}` is not a valid condition type: it must be one word, such as `BackedUp`"
+        );
         at.error(Code::BadName, message);
     }
     is_legal

@@ -127,7 +127,7 @@ impl<'s> Typing<'_, 's> {
         let may = given.may;
         if may != Kinds::NONE && !may.meets(Kinds::LIST) && !may.as_text().meets(numbers) {
             let given = with_article(&given.to_string());
-            let message = format!("this takes a number, and the template gives {given}");
+            let message = format!("expected a number, but the template returns {given}");
             let found = problem(Code::WrongValue, 0, message);
             self.record(&leaf.path, Severity::Error, found);
         }

@@ -246,7 +246,7 @@ impl<'a, 's> Typing<'a, 's> {
         let takes = target.takes();
         if gives.may != Kinds::NONE && !gives.may.meets(takes) && gives.constants().is_empty() {
             let message = format!(
-                "this takes {}, and the template gives {}",
+                "expected {}, but the template returns {}",
                 target.describe(),
                 target.given(gives)
             );
@@ -260,7 +260,7 @@ impl<'a, 's> Typing<'a, 's> {
                 .all(|word| !words.contains(&target.spelled(word)))
         {
             let message = format!(
-                "this takes {}, and the template gives {gives}",
+                "expected {}, but the template returns {gives}",
                 target.describe()
             );
             return self.record(path, Severity::Error, problem(Code::NotInEnum, 0, message));
@@ -269,7 +269,7 @@ impl<'a, 's> Typing<'a, 's> {
             let offset = *at as usize;
             if !takes.meets(Kinds::of(node)) && *node != Node::Null {
                 let message = format!(
-                    "this takes {}, not `{}`",
+                    "expected {}, found `{}`",
                     target.describe(),
                     shortened(&node.to_text())
                 );
@@ -311,11 +311,11 @@ impl<'a, 's> Typing<'a, 's> {
         if refuses_words && gives.schema().is_some_and(is_plain) {
             let wanted = target.describe();
             let message = format!(
-                "this takes {wanted}, and the template gives text: each custom resource is checked when it is reconciled"
+                "expected {wanted}, but the template returns text: each custom resource is checked when it is reconciled"
             );
             let found = problem(Code::MayNotFit, 0, message);
             let hint = Some(format!(
-                "declare the field that is read as {wanted}, or convert it with `toInt` or `toBool`"
+                "declare the field that the template reads as {wanted}, or convert it with `toInt` or `toBool`"
             ));
             self.record(path, Severity::Warning, TemplateError { hint, ..found });
         }

@@ -59,7 +59,7 @@ impl<'s> Target<'s> {
     pub(super) fn given(&self, gives: &Type<'_>) -> String {
         let reads = !matches!(self.coerce, Coerce::Native | Coerce::Auto);
         if reads && gives.may.within(Kinds::TEXT) {
-            "text that never is one".to_owned()
+            "text that is never one".to_owned()
         } else {
             with_article(&gives.to_string())
         }

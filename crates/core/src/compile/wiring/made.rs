@@ -116,7 +116,11 @@ impl<'a> Made<'a> {
     }
 
     fn unknown(&self, used: &Use<'_>, name: &str) {
-        let message = format!("no child is the {} `{}`", used.kind, used.name.trim());
+        let message = format!(
+            "no declared child is the {} `{}`",
+            used.kind,
+            used.name.trim()
+        );
         let slip = self
             .of_kind(used.kind)
             .find(|one| names::is_slip(name, &one.name));

@@ -119,7 +119,7 @@ pub(super) fn check_selectors(
             let message = format!(
                 "no workload of this operatorBox has these labels: the {kind} selects no pods"
             );
-            let hint = "leave `selector` out to select the workload of the same name, or the only one; or add the labels to `labels` of the workload";
+            let hint = "remove `selector` to select the workload of the same name, or the only one; or add the labels to `labels` of the workload";
             let key = selector
                 .keys()
                 .next()

@@ -107,7 +107,7 @@ static TABLE: &[Row] = &[
         &["ports", "containerPort", "containerPorts", "expose"],
         "probes",
         Hint(
-            "write `port: 8080`, the container's port; what others connect to is declared in `services`",
+            "write `port: 8080`, the container's port; declare the port that clients use in `services`",
         ),
     ),
     row(
@@ -143,7 +143,7 @@ static TABLE: &[Row] = &[
     row(
         &["selector"],
         "imagePullSecrets",
-        Hint("leave it out: the operator selects the pods by a label of its own"),
+        Hint("remove it: the operator selects the pods by a label of its own"),
     ),
     row(
         &["template", "podTemplate"],
@@ -191,7 +191,7 @@ static TABLE: &[Row] = &[
     row(
         &["valueFrom"],
         "secretKeyRef",
-        Hint("write what is in it here"),
+        Hint("write its fields here, without it"),
     ),
     row(
         &["fieldRef", "resourceFieldRef"],
@@ -249,7 +249,7 @@ static TABLE: &[Row] = &[
     row(
         &["stringData"],
         "data",
-        Hint("write `data`: the texts are encoded on the way"),
+        Hint("write `data`: values are encoded when the Secret is written"),
     ),
     row(&["immutable", "binaryData"], "data", RootPatch),
     // Conditions.
@@ -284,7 +284,7 @@ static TABLE: &[Row] = &[
         &["apiVersion", "kind"],
         "adopt",
         Hint(
-            "leave it out, since the list says the kind; an object as in a manifest goes under `custom`",
+            "remove it, because the list determines the kind; an object as in a manifest goes under `custom`",
         ),
     ),
     row(

@@ -29,7 +29,7 @@ pub(super) fn unknown(name: &str, around: &[EnclosingMap<'_>]) -> Option<String>
         return Some(hint);
     }
     did_you_mean(name, fields.keys().map(String::as_str))
-        .or_else(|| listed(here.object).map(|fields| format!("known are {fields}")))
+        .or_else(|| listed(here.object).map(|fields| format!("known fields: {fields}")))
 }
 
 /// The field belongs one level deeper, in the only map there that has it.
@@ -52,7 +52,9 @@ fn beside(name: &str, outer: &[EnclosingMap<'_>], here: &FieldPath) -> Option<St
         .rev()
         .find(|around| around.object.fields.get(name).is_some_and(Field::works))?;
     match here.segments().get(owner.path.segments().len())? {
-        Segment::Field(inner) => Some(format!("it belongs further left, beside `{inner}`")),
+        Segment::Field(inner) => Some(format!(
+            "reduce its indentation: it belongs next to `{inner}`"
+        )),
         Segment::Index(_) => None,
     }
 }

@@ -116,7 +116,7 @@ fn check_deprecation(deprecation: Option<&Deprecation>, path: &FieldPath, found:
             .ok()
             .filter(|day| day.to_string() == *text);
         if day.is_none() {
-            let message = format!("`{text}` is not a day");
+            let message = format!("`{text}` is not a date");
             let error = Diagnostic::error(Code::WrongShape, path.field(name), message);
             found.push(error.hint("write year, month and day, as in 2026-03-31"));
         }
@@ -181,7 +181,7 @@ pub(crate) fn check_motif(spec: &MotifSpec, found: &mut Diagnostics) {
     check_list(names, &inputs, true, found);
     for (index, input) in spec.inputs.iter().enumerate() {
         if input.required == Some(true) && input.default.is_some() {
-            let message = "a required input has no use for a `default`";
+            let message = "a required input cannot have a `default`";
             let at = inputs.index(index).field("default");
             let error = Diagnostic::error(Code::Exclusive, at, message);
             found.push(error.hint("leave out one of the two"));
@@ -283,21 +283,9 @@ pub(crate) fn check_katalog(spec: &KatalogSpec, found: &mut Diagnostics) {
             let error = Diagnostic::error(
                 Code::CustomReconciler,
                 path.field("default"),
-                "reconcilers of your own are not supported",
+                "custom reconcilers are not supported",
             );
-            found.push(error.hint("leave `default` out"));
-        }
-        if operator_box
-            .finalizers
-            .as_ref()
-            .is_some_and(|list| !list.is_empty())
-        {
-            let error = Diagnostic::error(
-                Code::Finalizers,
-                path.field("finalizers"),
-                "further `finalizers` are not supported yet",
-            );
-            found.push(error.hint("`[]` keeps ours off; leave it out otherwise"));
+            found.push(error.hint("remove `default`"));
         }
     }
 }

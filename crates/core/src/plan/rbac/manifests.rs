@@ -93,7 +93,7 @@ pub fn roles_for_people() -> Vec<Value> {
             &[
                 "create", "delete", "get", "list", "patch", "update", "watch",
             ],
-            "Grants the power of Orkestra itself: authors of Katalogs, Komposers and Motifs that they import decide what \
+            "Grants indirect use of all permissions of Orkestra: authors of Katalogs, Komposers and Motifs that they import decide what \
              operators do with Orkestra's permissions. Bind it to administrators only.",
         ),
         role(

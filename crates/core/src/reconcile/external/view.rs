@@ -13,7 +13,7 @@ use crate::{
 /// Keys of `.external.<name>` that fields of an answer cannot override.
 const OWN: [&str; 5] = ["status", "body", "error", "called", "json"];
 /// Why templates cannot read the answer to a call that has none.
-pub(super) const NO_ANSWER: &str = "no answer is given for this call";
+pub(super) const NO_ANSWER: &str = "no response is declared for this call";
 
 /// Returns the answer for a pass: the answer as templates see it, and whether a retry is pointless.
 pub fn answered(answer: &CallAnswer) -> sources::Answer {
@@ -29,14 +29,14 @@ pub fn answered(answer: &CallAnswer) -> sources::Answer {
 /// The problem of the given answer.
 pub fn assumed(given: &Node, request: &CallRequest) -> Result<CallAnswer, String> {
     let Node::Map(fields) = given else {
-        return Err("an answer is a map of `status`, `body` and `error`".to_owned());
+        return Err("a response is a map of `status`, `body` and `error`".to_owned());
     };
     if let Some(key) = fields
         .keys()
         .find(|key| !["status", "body", "error"].contains(&key.as_str()))
     {
         return Err(format!(
-            "unknown field `{key}` of an answer; expected `status`, `body` or `error`"
+            "unknown field `{key}` of a response; expected `status`, `body` or `error`"
         ));
     }
     let text = |name| {
@@ -46,11 +46,14 @@ pub fn assumed(given: &Node, request: &CallRequest) -> Result<CallAnswer, String
     };
     let error = text("error").filter(|error| !error.is_empty());
     let status = match text("status") {
-        Some(text) => Some(text.parse().map_err(|_| format!("`{text}` is no status"))?),
+        Some(text) => Some(
+            text.parse()
+                .map_err(|_| format!("`{text}` is not a status"))?,
+        ),
         None => error.is_none().then_some(200),
     };
     let refused = status.filter(|status| !request.takes(*status));
-    let refused = refused.map(|status| format!("the answer has status {status}"));
+    let refused = refused.map(|status| format!("the response has status {status}"));
     Ok(CallAnswer {
         status,
         body: fields

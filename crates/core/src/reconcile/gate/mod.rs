@@ -173,7 +173,7 @@ impl<'d> Renderer<'_, 'd> {
         let wrong = || RenderError {
             path: leaf.path.clone(),
             message: format!(
-                "`{}` must give a time of the day, `HH:MM`",
+                "`{}` must return a time of the day, `HH:MM`",
                 leaf.template.source()
             ),
             reason: Reason::WrongType,

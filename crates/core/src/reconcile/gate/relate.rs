@@ -83,7 +83,7 @@ impl Renderer<'_, '_> {
                 let bounds = self.members(bounds)?;
                 let [from, to] = &bounds[..] else {
                     return Err(Unanswered::Doubtful(
-                        "the right side is not two numbers".into(),
+                        "the operand is not two numbers".into(),
                     ));
                 };
                 let bound = |text: &str| number(text, || "the right side".to_owned());
@@ -112,7 +112,7 @@ impl Renderer<'_, '_> {
             Err(why) => Err(RenderError {
                 path: right.path.clone(),
                 message: format!(
-                    "`{}` must give a regular expression: {why}",
+                    "`{}` must return a regular expression: {why}",
                     right.template.source()
                 ),
                 reason: Reason::WrongType,
@@ -181,7 +181,7 @@ fn number(text: &str, name: impl Fn() -> String) -> Result<Number, Incomparable>
         return Ok(Number::Int(whole));
     }
     Number::read(&Node::from(if text.is_empty() { "0" } else { text }))
-        .ok_or_else(|| Incomparable(format!("{} is no number", name())))
+        .ok_or_else(|| Incomparable(format!("{} is not a number", name())))
 }
 
 /// True if two texts are equal as values of a type.
@@ -214,7 +214,7 @@ fn integer(text: &str, name: impl Fn() -> String) -> Result<Number, Incomparable
     number(text, &name)
         .ok()
         .filter(whole)
-        .ok_or_else(|| Incomparable(format!("{} is no whole number", name())))
+        .ok_or_else(|| Incomparable(format!("{} is not an integer", name())))
 }
 
 fn flag(text: &str, name: impl Fn() -> String) -> Result<bool, Incomparable> {

@@ -217,7 +217,7 @@ fn replicas(object: &Node) -> Readiness {
     if ready < wanted {
         progress(format!("{ready} of {wanted} replicas ready"))
     } else if all > wanted {
-        progress(format!("{} replicas to go", all - wanted))
+        progress(format!("{} excess replicas remain", all - wanted))
     } else {
         Readiness::Current
     }

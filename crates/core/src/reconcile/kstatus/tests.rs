@@ -61,7 +61,7 @@ fn replicas_that_are_too_many_have_to_go() {
     let json = r#"{"metadata":{"generation":1},"spec":{"replicas":1},"status":{"observedGeneration":1,"replicas":2,"readyReplicas":1}}"#;
     assert_eq!(
         of("ReplicaSet.apps", json),
-        Readiness::InProgress("1 replicas to go".into())
+        Readiness::InProgress("1 excess replicas remain".into())
     );
 }
 

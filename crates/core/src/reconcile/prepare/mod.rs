@@ -229,7 +229,7 @@ impl Rules<'_> {
 
 /// Parses a rendered path.
 fn rendered_target(text: &str) -> Result<Path, String> {
-    let path = Path::parse(text).map_err(|why| format!("`{text}` is no path: {why}"))?;
+    let path = Path::parse(text).map_err(|why| format!("`{text}` is not a valid path: {why}"))?;
     target_of(&path).map_err(|(message, _)| message)?;
     Ok(path)
 }

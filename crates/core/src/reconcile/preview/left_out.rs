@@ -56,9 +56,9 @@ impl fmt::Display for LeftOutReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gate(path) => write!(f, "{path} does not hold"),
-            Self::NoElement(field) => write!(f, "no element of `{field}` makes one"),
+            Self::NoElement(field) => write!(f, "no element of `{field}` creates one"),
             Self::Made => f.write_str("it is created once, and already was"),
-            Self::Nowhere => f.write_str("its namespace renders to nothing"),
+            Self::Nowhere => f.write_str("its namespace renders to empty text"),
             Self::Failed => f.write_str("it cannot be rendered"),
             Self::Unavailable(what) => f.write_str(what),
             Self::Held => f.write_str("`preReconcile` holds this resource back"),

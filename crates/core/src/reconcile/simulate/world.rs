@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// Why a call without an answer fails.
-const NOT_MADE: &str = "calls are not made here, and no answer is given";
+const NOT_MADE: &str = "a simulation makes no calls, and no response is declared";
 
 /// The simulated cluster.
 pub(super) struct World<'a> {

@@ -98,7 +98,7 @@ impl ChildWriter<'_, '_> {
         let taken;
         if record.owner() != Some(uid) {
             if record.controlled || !plan.children[rendered.declared].adopt {
-                let message = "an object of this name exists and was not made for this resource";
+                let message = "an object of this name exists and was not created for this resource";
                 return Ok(Err(refuse(key, Reason::NameTaken, message.to_owned())));
             }
             taken = adopted(rendered, &self.observed.mark(plan));

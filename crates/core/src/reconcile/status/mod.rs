@@ -430,10 +430,12 @@ fn wanted_conditions(
         wanted.push(Condition::new(kind, ConditionStatus::True, reason, message));
     }
     if !executed.held.is_empty() {
-        let lines = executed
-            .held
-            .iter()
-            .map(|(child, held)| format!("{child}: {} is held by `{}`", held.path, held.manager));
+        let lines = executed.held.iter().map(|(child, held)| {
+            format!(
+                "{child}: {} is owned by field manager `{}`",
+                held.path, held.manager
+            )
+        });
         let message = conditions::fit(&lines.collect::<Vec<_>>(), conditions::MESSAGE_BYTES);
         wanted.push(Condition::new(
             conditions::FIELD_CONFLICT,

@@ -64,7 +64,7 @@ fn default_reason(name: &str, status: ConditionStatus) -> String {
 fn wrong(path: &str, source: &str, wanted: &str) -> RenderError {
     RenderError {
         path: path.into(),
-        message: format!("`{source}` must give {wanted}"),
+        message: format!("`{source}` must return {wanted}"),
         reason: Reason::WrongType,
     }
 }

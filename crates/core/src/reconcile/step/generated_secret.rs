@@ -173,11 +173,11 @@ impl Pass<'_, '_> {
                 return Err(failed(
                     place,
                     Reason::Unavailable,
-                    "no certificate was made",
+                    "no certificate was generated",
                 ));
             }
             Some(Answer::Unavailable(why)) => {
-                let message = format!("no certificate can be made: {why}");
+                let message = format!("the certificate cannot be generated: {why}");
                 return Err(failed(place, Reason::Unavailable, message));
             }
         };
@@ -237,7 +237,7 @@ fn names(
     };
     let common_name = common_name.or_else(|| first().cloned());
     if common_name.is_none() && hosts.is_empty() {
-        let message = "the names that the certificate would be for are empty";
+        let message = "the certificate has neither a host nor a common name";
         return Err(failed(certificate.place(), Reason::InvalidName, message));
     }
     Ok(Names { common_name, hosts })

@@ -296,7 +296,7 @@ fn duplicate(declared: &ChildPlan, key: &ChildKey) -> Failure {
         at: declared.path.to_string(),
         message: match &declared.for_each {
             None => format!("another entry also declares {key}; rename one of them"),
-            Some(_) => format!("another element or entry makes {key} too"),
+            Some(_) => format!("another element or entry also creates {key}"),
         },
     }
 }

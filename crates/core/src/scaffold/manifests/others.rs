@@ -149,7 +149,7 @@ fn secret(
     }
     if !texts.is_empty() {
         let note = format!(
-            "{}: its values stand in the Katalog in plain text, and are the same for all custom resources; generate them (`once: true`) or copy them (`fromSecret`)",
+            "{}: its values are in the Katalog in plain text, and are the same for all custom resources; generate them (`once: true`) or copy them (`fromSecret`)",
             title(object)
         );
         context.left.push(note);

@@ -9,7 +9,7 @@ use crate::value::{Map, Node, Path, PathStep};
 
 /// Kubernetes extension: keep fields that the schema does not name.
 pub const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
-/// Kubernetes extension: a whole number or a text.
+/// Kubernetes extension: an integer or a text.
 pub(crate) const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 /// Kubernetes extension: an object with `apiVersion`, `kind` and `metadata`.
 pub(crate) const EMBEDDED: &str = "x-kubernetes-embedded-resource";

@@ -318,14 +318,14 @@ pub(crate) fn refusal(
     };
     if text.is_empty() {
         let remedy = "name a Motif of the cluster, or a file";
-        return Some(("motif", Code::Empty, "this is empty", remedy));
+        return Some(("motif", Code::Empty, "the value is empty", remedy));
     }
     if text.contains("{{") {
         let remedy = "the Motif is read before any resource exists: write its name out";
         return Some((
             "motif",
             Code::NotATemplate,
-            "this is not a template",
+            "this cannot be a template",
             remedy,
         ));
     }

@@ -12,7 +12,7 @@ use std::{
 use super::{At, Fields, Library, ReferenceKind, library::Content};
 use crate::{
     api::{Profile, Profiles, profiles::profile_classes},
-    diagnostics::{Code, did_you_mean},
+    diagnostics::{Code, nearest_or_all},
     document,
     plan::{Chosen, Coerce, Leaf, ObjectTree},
     tree::Origin,
@@ -99,7 +99,7 @@ impl<'a> ProfileTables<'a> {
 pub(crate) fn no_include_inside(at: &At<'_>, has_include: bool) {
     if has_include {
         let hint = "write what it holds here";
-        let message = "a file that is included includes no other";
+        let message = "an included file cannot include another file";
         at.field("include")
             .error_hint(Code::NotSupportedYet, message, hint);
     }
@@ -123,7 +123,7 @@ impl<'a, T> Table<'a, T> {
             let place = at.index(index);
             let name = place.field("name");
             if let Some((other, _)) = find(&self.declared, &profile.name) {
-                let message = format!("{} has the name `{}` already", other.text(), profile.name);
+                let message = format!("{} already has the name `{}`", other.text(), profile.name);
                 name.error_hint(Code::ProfileTwice, message, "rename one of the two");
                 continue;
             }
@@ -132,7 +132,7 @@ impl<'a, T> Table<'a, T> {
                 name.warn_hint(
                     Code::ProfileShadows,
                     message,
-                    "choose another name, unless it is meant",
+                    "choose another name, unless this is intended",
                 );
             }
             self.declared.push((place, profile));
@@ -143,12 +143,12 @@ impl<'a, T> Table<'a, T> {
     pub(crate) fn get(&self, at: &At<'a>, name: &str) -> Option<(At<'a>, &'a T)> {
         let name = name.trim();
         if name.is_empty() {
-            at.error(Code::Empty, "this is empty");
+            at.error(Code::Empty, "the value is empty");
             return None;
         }
         if name.contains("{{") {
             let hint = "write the name out: it counts for all resources of the operator";
-            let message = "the name of this profile is not a template: it is needed before any resource exists";
+            let message = "the name of this profile cannot be a template: it is needed before any resource exists";
             at.error_hint(Code::NotATemplate, message, hint);
             return None;
         }
@@ -158,8 +158,7 @@ impl<'a, T> Table<'a, T> {
         }
         let all = self.declared.iter().chain(&self.built_in);
         let names: Vec<&str> = all.map(|(_, profile)| &*profile.name).collect();
-        let near = did_you_mean(&name.to_lowercase(), names.iter().copied());
-        let hint = near.unwrap_or_else(|| format!("there is {}", names.join(", ")));
+        let hint = nearest_or_all(&name.to_lowercase(), "", names.iter().copied());
         let message = format!("there is no profile `{name}` for {}", self.class);
         at.error_hint(Code::UnknownProfile, message, hint);
         None
@@ -282,8 +281,8 @@ pub(crate) fn resolve_profile<'a, T>(
         .map(|(name, _)| format!("`{name}`"))
         .collect();
     if !own.is_empty() {
-        let message = format!("`profile` and {} exclude each other", own.join(", "));
-        let hint = "leave `profile` out, or declare a profile of your own under `profiles`";
+        let message = format!("`profile` and {} are mutually exclusive", own.join(", "));
+        let hint = "remove `profile`, or declare a profile of your own under `profiles`";
         place.error_hint(Code::Exclusive, message, hint);
     }
     let table = table(&at.symbols()?.profiles);

@@ -116,7 +116,7 @@ impl<'a> Compiler<'a> {
             }
             if notes::find(name).is_some() && !shadow {
                 let message = format!("`{name}` hides the built-in function of this name");
-                let hint = "choose another name, or say `shadow: true`";
+                let hint = "choose another name, or set `shadow: true`";
                 self.of_name(index, Code::HiddenNote, message, Some(hint));
                 if let Some(problem) = self.problems.last_mut() {
                     problem.is_warning = true;

@@ -18,8 +18,9 @@ use super::notes;
 use super::template::Template;
 use crate::value::{Key, Node};
 
-/// Notes that return only the number of parts of a value or their names, never the parts.
-const OF_OUTLINES: [&str; 4] = ["len", "listLen", "mapKeys", "typeOf"];
+/// Notes that return only the number of parts of a value or their names, never the parts. Those of a value that is computed,
+/// as by `until .a` or `dict .b 1`, may be what it is computed from.
+const OF_OUTLINES: [&str; 3] = ["len", "listLen", "mapKeys"];
 
 /// A path of the root data. `None` stands for any item of a list and any key of a map.
 pub(crate) type Flow = Vec<Option<Key>>;
@@ -174,6 +175,8 @@ impl FlowWalk {
         let scope = self.vars.len();
         let item = self.value(&range.over, dot).below(None);
         self.out.test(&item);
+        // The number of rounds may be the value that the collection is computed from: `until .a`.
+        self.out.visible.extend(item.of.iter().cloned());
         match range.vars {
             LoopVars::Nowhere => {}
             LoopVars::Declare { with_key } => {
@@ -280,6 +283,12 @@ impl FlowWalk {
                 value.below(key.as_ref())
             });
         }
+        if OF_OUTLINES.contains(&name) {
+            return Value {
+                at: BTreeSet::new(),
+                ..first
+            };
+        }
         let computed = computed(call.note, first, given);
         let computed = if compares {
             computed.compare(name)
@@ -287,7 +296,7 @@ impl FlowWalk {
             computed
         };
         // A test reveals little, unless it compares with a value that somebody else may choose.
-        if call.note.result == notes::NoteType::Bool || OF_OUTLINES.contains(&name) {
+        if call.note.result == notes::NoteType::Bool || name == "typeOf" {
             return computed.tested();
         }
         computed

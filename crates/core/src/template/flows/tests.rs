@@ -30,6 +30,14 @@ fn what_is_printed_or_made_into_something_is_in_the_result() {
             &["a.*.b"],
         ),
         ("{{ toJson . }}", &[""]),
+        // The number of rounds is the value, and so are the names and the number of what is computed.
+        ("{{ range toInt .a }}x{{ end }}", &["a"]),
+        ("{{ len (repeat \"x\" .a) }}", &["a"]),
+        ("{{ mapKeys (mapPick .b .a) }}", &["a", "b"]),
+        (
+            "{{ range $k, $v := mapPick .b .a }}{{ $k }}{{ end }}",
+            &["a", "b"],
+        ),
     ] {
         assert_eq!(words(&flows(source).visible), expected, "{source}");
     }
@@ -51,6 +59,8 @@ fn what_is_only_tested_or_counted_is_not() {
         "{{ eq .a \"x\" }}",
         "{{ .a | empty }}",
         "{{ len .a }}",
+        "{{ mapKeys .a.b }}",
+        "{{ typeOf (len .a) }}",
         "{{ range $k, $v := .a }}{{ $k }}{{ end }}",
         "{{ with .a }}there{{ end }}",
     ] {

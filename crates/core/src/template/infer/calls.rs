@@ -52,7 +52,7 @@ impl<'s> Infer<'_, '_, 's> {
             }
             all = false;
             let message = format!(
-                "`{}` wants {} as argument {}, not {}",
+                "`{}` expects {} as argument {}, not {}",
                 note.name,
                 wanted.name(),
                 position + 1,
@@ -83,7 +83,7 @@ impl<'s> Infer<'_, '_, 's> {
             given = match constant {
                 Some(Node::Str(name)) => {
                     if note.name == "index" && given.may == Kinds::LIST {
-                        let message = format!("`{name}` is no position in a {given}");
+                        let message = format!("`{name}` is not a position in a {given}");
                         let hint = Some("positions of a list are numbers from 0".to_owned());
                         self.report(
                             Severity::Error,

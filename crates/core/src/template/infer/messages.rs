@@ -12,7 +12,7 @@ pub(crate) fn explain_no_field(key: &str, no_field: &NoField<'_>) -> (String, Op
     let NoField { within, fields } = no_field;
     if fields.is_empty() {
         let hint = (within == NO_FIELDS).then(|| {
-            "the API server drops what a schema does not describe: add the field to the definition".to_owned()
+            "the API server drops fields that a schema does not describe: add the field to the definition".to_owned()
         });
         let message = format!("there is no `{key}` in a value of type {within}");
         return (message, hint);
@@ -34,7 +34,7 @@ fn listed(fields: &[&str]) -> String {
     } else {
         ""
     };
-    format!("there is {}{more}", listed.join(", "))
+    format!("known fields: {}{more}", listed.join(", "))
 }
 
 /// The message and hint for a value that is not in the enum of a schema.

@@ -102,7 +102,7 @@ fn what_cannot_be_is_reported_with_its_place() {
         ),
         (
             "{{ if .status.fase }}x{{ end }}",
-            "14: error: the schema has no `fase` here (there is `phase`)",
+            "14: error: the schema has no `fase` here (known fields: `phase`)",
         ),
         (
             "{{ .metadata.nam }}",
@@ -138,11 +138,11 @@ fn what_cannot_be_is_reported_with_its_place() {
         ),
         (
             "{{ toUpper .spec.replicas }}",
-            "11: error: `toUpper` wants text as argument 1, not an integer (-)",
+            "11: error: `toUpper` expects text as argument 1, not an integer (-)",
         ),
         (
             "{{ .spec.ha | join .spec.ports }}",
-            "3: error: `join` wants text as argument 2, not a boolean (-)",
+            "3: error: `join` expects text as argument 2, not a boolean (-)",
         ),
         (
             "{{ eq .spec.replicas \"3\" }}",

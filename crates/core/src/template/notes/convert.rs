@@ -104,7 +104,7 @@ fn number(call: &NoteCall<'_, '_>) -> Result<Number, EvalFailure> {
         return Err(call.wrong(0, "a number, a boolean or text"));
     }
     // The text is not quoted because it may be secret.
-    let message = || format!("`{}` was given text that is no number", call.note.name);
+    let message = || format!("`{}` was given text that is not a number", call.note.name);
     Number::read(call.node(0)).ok_or_else(|| EvalFailure::refused(message()))
 }
 

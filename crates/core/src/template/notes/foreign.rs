@@ -34,7 +34,7 @@ static TABLE: &[ForeignFunctions] = &[
     row(
         &["indent", "nindent"],
         &["replace"],
-        "leave it out: a template fills one field, so nothing has to be indented; inside a text write `replace .spec.x \"\\n\" \"\\n  \"`",
+        "remove it: a template fills one field, so nothing has to be indented; inside a text write `replace .spec.x \"\\n\" \"\\n  \"`",
     ),
     row(
         &["fromYaml", "fromJson", "fromYamlArray", "fromJsonArray"],
@@ -50,7 +50,7 @@ static TABLE: &[ForeignFunctions] = &[
     row(
         &["quote", "squote"],
         &["toJson"],
-        "leave it out: text stays text without quotes; inside JSON write `toJson`",
+        "remove it: text stays text without quotes; inside JSON write `toJson`",
     ),
     row(
         &["b64enc", "b32enc"],
@@ -290,12 +290,12 @@ static TABLE: &[ForeignFunctions] = &[
     row(
         &["env", "expandenv"],
         &[],
-        "there is none: templates read no environment; put the value into the custom resource",
+        "there is none: templates cannot read the environment; put the value into the custom resource",
     ),
     row(
         &["getHostByName"],
         &[],
-        "there is none: templates reach no network; declare a call under `external`",
+        "there is none: templates cannot access the network; declare a call under `external`",
     ),
     row(
         &["urlParse", "urlJoin"],

@@ -160,7 +160,7 @@ pub(super) enum NoteType {
     Any,
     /// Text.
     Text,
-    /// A whole number.
+    /// An integer.
     Int,
     /// A number, whole or not. A boolean counts as 1 or 0, text as the number that it contains.
     Number,
@@ -254,7 +254,7 @@ impl BuiltInNote {
     pub(super) fn wrong_argument(&self, position: usize, given: &Node) -> String {
         let (name, wanted) = (self.name, self.param(position).name());
         let (number, given) = (position + 1, given.type_name());
-        format!("`{name}` wants {wanted} as argument {number}, not {given}")
+        format!("`{name}` expects {wanted} as argument {number}, not {given}")
     }
 }
 
@@ -318,7 +318,7 @@ impl<'d> NoteCall<'_, 'd> {
         let (name, number) = (self.note.name, position + 1);
         let given = self.node(position).type_name();
         EvalFailure::wrong_type(format!(
-            "`{name}` wants {wanted} as argument {number}, not {given}"
+            "`{name}` expects {wanted} as argument {number}, not {given}"
         ))
     }
 }

@@ -11,13 +11,13 @@ struct Refused {
 static REFUSED: &[Refused] = &[
     Refused {
         names: &["js"],
-        reason: "is not here: nothing that Kubernetes takes is JavaScript",
+        reason: "is not available: Kubernetes objects contain no JavaScript",
         hint: Some("`toJson` writes JSON"),
     },
     Refused {
         names: &["call"],
-        reason: "is not here: no value is a function",
-        hint: Some("a function is called by its name"),
+        reason: "is not available: values cannot be functions",
+        hint: Some("call a function by its name"),
     },
     Refused {
         names: &[
@@ -29,7 +29,7 @@ static REFUSED: &[Refused] = &[
             "promSum",
             "promValue",
         ],
-        reason: "is not supported yet: it reads what Prometheus answers, and nothing asks it",
+        reason: "is not supported yet: it reads responses of Prometheus, which Orkestra does not query",
         hint: None,
     },
     Refused {
@@ -58,7 +58,7 @@ static REFUSED: &[Refused] = &[
             "repoOrg",
             "repoSSHToHTTPS",
         ],
-        reason: "is not supported yet: it is for the source `git`, which is not built",
+        reason: "is not supported yet: it is for the source `git`, which is not implemented",
         hint: None,
     },
     Refused {
@@ -74,7 +74,7 @@ static REFUSED: &[Refused] = &[
             "dockerWithDigest",
             "dockerWithTag",
         ],
-        reason: "is not supported yet: it is for the source `docker`, which is not built",
+        reason: "is not supported yet: it is for the source `docker`, which is not implemented",
         hint: None,
     },
 ];

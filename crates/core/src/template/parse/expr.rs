@@ -149,7 +149,7 @@ impl<D: Syntax> Parser<'_, D> {
             }
             if !operands.is_empty() && !token.spaced {
                 let message = match token.tok {
-                    Tok::Dot => "a name is missing behind the dot".to_owned(),
+                    Tok::Dot => "expected a name after the dot".to_owned(),
                     _ => format!("expected a space before `{}`", self.slice(token)),
                 };
                 return Err(self.foreign(token, &message));
@@ -167,7 +167,7 @@ impl<D: Syntax> Parser<'_, D> {
                         "nil" => Err(lexer::error(
                             start.at,
                             start.end,
-                            "`nil` alone is no command",
+                            "`nil` alone is not a command",
                         )),
                         _ => Ok(expr),
                     };
@@ -307,7 +307,8 @@ fn constant<D: Syntax>(
         .map_err(|message| {
             let signed = text.starts_with(['-', '+']) && token.tok == Tok::Number;
             TemplateError {
-                hint: signed.then(|| "a trim marker has a space behind it: `{{- .x }}`".to_owned()),
+                hint: signed
+                    .then(|| "a trim marker needs a space after it: `{{- .x }}`".to_owned()),
                 ..lexer::error(token.at, token.end, message)
             }
         })

@@ -34,11 +34,11 @@ pub(super) fn method(source: &str) -> Option<&'static str> {
     };
     if is_of(".Files") {
         return Some(
-            "templates read no files: write the text under `data` of an entry in `configMaps`",
+            "templates cannot read files: write the text under `data` of an entry in `configMaps`",
         );
     }
     is_of(".Capabilities").then_some(
-        "templates read nothing of the cluster's version: put what differs into the custom resource's `.spec`",
+        "templates cannot read the version of the cluster: put values that depend on it into the custom resource's `.spec`",
     )
 }
 
@@ -65,10 +65,10 @@ pub(super) fn character(rest: &str) -> Option<&'static str> {
         (':', Some('=')) => "a variable begins with `$`: `$x := .spec.x`",
         ('[', _) => "an item is read with `index .list 0`, a key with `get .map \"key\"`",
         ('\u{201c}' | '\u{201d}' | '\u{2018}' | '\u{2019}', _) => {
-            "text stands in straight double quotes"
+            "enclose text in straight double quotes"
         }
-        (',', _) => "arguments have spaces between them, and no commas",
-        ('(', _) => "arguments stand behind the function with spaces between them: `name A B`",
+        (',', _) => "separate arguments with spaces, not with commas",
+        ('(', _) => "arguments follow the function, separated by spaces: `name A B`",
         _ => return None,
     })
 }

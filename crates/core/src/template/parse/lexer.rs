@@ -126,7 +126,7 @@ impl<'s> Scan<'s> {
         action.comment = true;
         let start = self.at;
         let Some(end) = self.rest().find("*/") else {
-            return Err(error(start, self.source.len(), "comment without end"));
+            return Err(error(start, self.source.len(), "unterminated comment"));
         };
         self.at += end + 2;
         if self.closes(action, self.rest().starts_with(SPACE)) {
@@ -162,7 +162,11 @@ impl<'s> Scan<'s> {
             }
             self.at = self.source.len() - self.rest().trim_start_matches(SPACE).len();
             let Some(first) = self.rest().chars().next() else {
-                return Err(error(start - 2, start, "action without end: expected `}}`"));
+                return Err(error(
+                    start - 2,
+                    start,
+                    "unterminated action: expected `}}`",
+                ));
             };
             let at = self.at;
             let tok = self.token(first)?;
@@ -259,13 +263,13 @@ impl<'s> Scan<'s> {
                 _ => {}
             }
         }
-        Err(error(start, start + 1, "quoted text without end"))
+        Err(error(start, start + 1, "unterminated quoted text"))
     }
 
     fn raw(&mut self) -> Result<Tok, TemplateError> {
         match self.rest()[1..].find('`') {
             Some(end) => Ok(self.take(end + 2, Tok::Raw)),
-            None => Err(error(self.at, self.at + 1, "raw text without end")),
+            None => Err(error(self.at, self.at + 1, "unterminated raw text")),
         }
     }
 

@@ -88,7 +88,7 @@ pub(super) fn quoted(text: &str) -> Result<Node, &'static str> {
     bytes.extend_from_slice(rest.as_bytes());
     String::from_utf8(bytes)
         .map(Node::from)
-        .map_err(|_| "the escapes of this text give no UTF-8")
+        .map_err(|_| "the escapes in this text are not valid UTF-8")
 }
 
 /// Parses a text in back quotes, including the quotes. Carriage returns are dropped, as in Go.
@@ -129,7 +129,7 @@ fn unescape(escape: &str, quote: char, bytes: &mut Vec<u8>) -> Result<(u32, usiz
     }
     let code = u32::from_str_radix(digits, radix).map_err(|_| UNKNOWN)?;
     if matches!(first, 'u' | 'U') {
-        let c = char::from_u32(code).ok_or("escape of no character")?;
+        let c = char::from_u32(code).ok_or("the escape is not a valid character")?;
         bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
     } else {
         bytes.push(u8::try_from(code).map_err(|_| "octal escape above 255")?);

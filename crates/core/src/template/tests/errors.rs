@@ -38,13 +38,13 @@ const ERRORS: &[(&str, &str, &str, Option<&str>)] = &[
     (
         "{{ toLower 5 }}",
         "",
-        "`toLower` wants text as argument 1, not integer",
+        "`toLower` expects text as argument 1, not integer",
         None,
     ),
     (
         "{{ get .a 0 }}",
         "",
-        "`get` wants text as argument 2, not integer",
+        "`get` expects text as argument 2, not integer",
         None,
     ),
     (
@@ -96,7 +96,7 @@ const ERRORS: &[(&str, &str, &str, Option<&str>)] = &[
         "`template` is not supported: a template is one text",
         None,
     ),
-    ("{{ .a", "{{", "action without end: expected `}}`", None),
+    ("{{ .a", "{{", "unterminated action: expected `}}`", None),
     ("{{ }}", "{{ }}", "an action without an expression", None),
     (
         "{{ .a .b }}",
@@ -134,7 +134,7 @@ fn all_errors_are_reported_at_once_and_in_order() {
         [
             "unknown function `nope`",
             "expected an expression",
-            "quoted text without end",
+            "unterminated quoted text",
             "undeclared variable `$y`",
             "`end` without an `if`, `with` or `range`",
             "`toLower` takes 1 argument, not 0",
@@ -204,13 +204,13 @@ fn failures_have_a_kind_and_a_place_and_keep_values_to_themselves() {
             "a {{ toLower .n }}",
             13,
             Type,
-            "`toLower` wants text as argument 1, not integer",
+            "`toLower` expects text as argument 1, not integer",
         ),
         (
             "{{ toInt .secret }}",
             3,
             Function,
-            "`toInt` was given text that is no number",
+            "`toInt` was given text that is not a number",
         ),
         (
             "{{ eq .n .secret }}",
@@ -240,7 +240,7 @@ fn failures_have_a_kind_and_a_place_and_keep_values_to_themselves() {
             "{{ join .secret \",\" }}",
             8,
             Type,
-            "`join` wants a list as argument 1, not text",
+            "`join` expects a list as argument 1, not text",
         ),
         (
             "{{ range .secret }}{{ end }}",
@@ -252,7 +252,7 @@ fn failures_have_a_kind_and_a_place_and_keep_values_to_themselves() {
             "{{ toInt .m }}",
             3,
             Type,
-            "`toInt` wants a number, a boolean or text as argument 1, not map",
+            "`toInt` expects a number, a boolean or text as argument 1, not map",
         ),
     ];
     for (source, offset, kind, message) in cases {

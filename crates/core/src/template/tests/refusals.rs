@@ -14,7 +14,7 @@ const ERRORS: &[(&str, EvalErrorKind, &str)] = &[
     (
         "{{ add .spec.text 1 }}",
         Type,
-        "`add` wants a number as argument 1, not text",
+        "`add` expects a number as argument 1, not text",
     ),
     ("{{ add \"inf\" 1 }}", Type, ""),
     (
@@ -25,12 +25,12 @@ const ERRORS: &[(&str, EvalErrorKind, &str)] = &[
     (
         "{{ toInt .spec.text }}",
         Function,
-        "`toInt` was given text that is no number",
+        "`toInt` was given text that is not a number",
     ),
     (
         "{{ toInt \"NaN\" }}",
         Function,
-        "`toInt` was given text that is no number",
+        "`toInt` was given text that is not a number",
     ),
     (
         "{{ toInt 1e300 }}",
@@ -40,7 +40,7 @@ const ERRORS: &[(&str, EvalErrorKind, &str)] = &[
     (
         "{{ toFloat \"\" }}",
         Function,
-        "`toFloat` was given text that is no number",
+        "`toFloat` was given text that is not a number",
     ),
     (
         "{{ toBool .spec.text }}",
@@ -50,17 +50,17 @@ const ERRORS: &[(&str, EvalErrorKind, &str)] = &[
     (
         "{{ toBool .spec.list }}",
         Type,
-        "`toBool` wants a boolean, a number or text as argument 1, not list",
+        "`toBool` expects a boolean, a number or text as argument 1, not list",
     ),
     (
         "{{ toList 5 }}",
         Type,
-        "`toList` wants text or a list as argument 1, not integer",
+        "`toList` expects text or a list as argument 1, not integer",
     ),
     (
         "{{ boolTernary .spec.n 1 2 }}",
         Type,
-        "`boolTernary` wants a boolean as argument 1, not integer",
+        "`boolTernary` expects a boolean as argument 1, not integer",
     ),
     (
         "{{ repeat \"a\" -1 }}",
@@ -100,7 +100,7 @@ const ERRORS: &[(&str, EvalErrorKind, &str)] = &[
     (
         "{{ slice .spec.map 0 }}",
         Type,
-        "`slice` wants text or a list as argument 1, not map",
+        "`slice` expects text or a list as argument 1, not map",
     ),
     (
         "{{ randomHex 4 }}",

@@ -21,9 +21,9 @@ pub enum Node {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number that fits in a signed 64-bit integer.
+    /// An integer that fits in a signed 64-bit integer.
     Int(i64),
-    /// A whole number above [`i64::MAX`]; smaller ones are always [`Node::Int`].
+    /// An integer above [`i64::MAX`]; smaller ones are always [`Node::Int`].
     UInt(u64),
     /// Any other number.
     Float(f64),

@@ -41,7 +41,7 @@ enum Family {
 
 /// An exact amount, in billionths, with the family of suffixes of its notation.
 ///
-/// `Display` uses Kubernetes' canonical form: the largest suffix that leaves a whole number; binary amounts below 1024 and those
+/// `Display` uses Kubernetes' canonical form: the largest suffix that leaves an integer; binary amounts below 1024 and those
 /// that are not whole use a decimal suffix. Digits below a billionth are rounded away from 0.
 ///
 /// ```
@@ -126,7 +126,7 @@ impl Quantity {
         })
     }
 
-    /// Returns the units, if they are a whole number that fits.
+    /// Returns the units, if they are an integer that fits.
     pub fn as_i64(self) -> Option<i64> {
         (self.nanos % NANO == 0).then(|| i64::try_from(self.nanos / NANO).ok())?
     }

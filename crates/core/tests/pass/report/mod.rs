@@ -93,10 +93,7 @@ fn merge(target: &mut Value, patch: &Value) {
 
 /// Go's decoder makes `3.0` and `3` one number.
 fn whole(value: &Value) -> Value {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "checked to be a whole number"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "checked to be an integer")]
     match value {
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e15 => {
@@ -209,7 +206,7 @@ fn a_field_conflict_is_there_while_somebody_holds_a_field() {
     );
     assert_eq!(
         found["conditions"][1]["message"],
-        "ConfigMap east/a: data.x is held by `gitops`"
+        "ConfigMap east/a: data.x is owned by field manager `gitops`"
     );
     let found = report(&mut world, &open_crd_status(), &mut Executed::default(), 9);
     assert_eq!(types(&found), ["Ready=True ReconcileSucceeded"]);

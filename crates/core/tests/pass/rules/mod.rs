@@ -195,7 +195,10 @@ fn a_field_may_be_named_by_a_template_and_must_be_one_that_rules_set() {
             "status.x",
             "rules cannot set `status.x`: they set fields of `spec`, labels and annotations",
         ),
-        ("a..b", "`a..b` is no path: a name is missing at byte 1"),
+        (
+            "a..b",
+            "`a..b` is not a valid path: a name is missing at byte 1",
+        ),
     ] {
         let entry = "mutation: { rules: [{ field: '{{ .spec.tier }}', default: x }] }";
         let cycle = world(entry, &json!({ "tier": field })).decide();

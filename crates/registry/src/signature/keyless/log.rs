@@ -163,7 +163,7 @@ pub(super) fn is_about(
         }
         EntryKind::Dsse => {
             let [signature] = <[EnvelopeSignature; 1]>::try_from(signatures)
-                .map_err(|_| "its log entry has not one signature".to_owned())?;
+                .map_err(|_| "its log entry does not have exactly one signature".to_owned())?;
             (payload_hash, signature.signature, signature.verifier)
         }
     };

@@ -99,7 +99,7 @@ impl Refused {
                 formats.join(", ")
             );
         }
-        let mut text = format!("no signature of {} holds", self.digest);
+        let mut text = format!("no signature of {} is valid", self.digest);
         for (at, (format, why)) in self.reasons.iter().enumerate() {
             let joint = if at == 0 { ": " } else { "; " };
             // Writing to a String cannot fail.

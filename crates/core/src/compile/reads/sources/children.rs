@@ -128,7 +128,7 @@ fn unknown(name: &PathStep, read: RootRead<'_>, known: &KnownChildren, gathered:
     let hint = if known.names.is_empty() {
         "the operatorBox declares no children".to_owned()
     } else {
-        format!("there is {}", known.listed())
+        format!("expected one of {}", known.listed())
     };
     let text = format!("{CHILDREN}.{name}");
     let message = format!("the operatorBox declares no `{name}`");

@@ -6,7 +6,7 @@ use crate::{
         known_schemas::KnownSchemas,
         reads::{PlanReads, ReadPosition, ReadScope, without_covered},
     },
-    diagnostics::{Code, nearest},
+    diagnostics::{Code, nearest_or_all},
     plan::{
         CROSS, EXTERNAL, Leaf, OperatorPlan,
         cross::{CrossPlan, CrossTarget, FOUND, HEALTH, METRICS},
@@ -53,10 +53,7 @@ impl TemplateSource for CrossReads {
         if let Some(PathStep::Field(field)) = rest.first()
             && !FIELDS.contains(&&**field)
         {
-            let hint = match nearest(field, FIELDS) {
-                Some(near) => format!("did you mean `.{CROSS}.{name}.{near}`?"),
-                None => format!("there is {}", FIELDS.join(", ")),
-            };
+            let hint = nearest_or_all(field, &format!(".{CROSS}.{name}."), FIELDS);
             let message = format!("there is no `{field}` in `.{CROSS}.{name}`");
             return gathered.unreadable(Code::UnknownData, read.place, field, message, Some(hint));
         }
@@ -93,10 +90,10 @@ fn is_entry(around: ReadScope<'_>, name: &str) -> bool {
 /// Reports a name that no entry has.
 fn unknown(name: &str, read: RootRead<'_>, around: ReadScope<'_>, gathered: &mut PlanReads) {
     let names = || around.plan.cross.iter().map(|entry| &*entry.name);
-    let hint = match nearest(name, names()) {
-        Some(near) => format!("did you mean `.{CROSS}.{near}`?"),
-        None if around.plan.cross.is_empty() => "the operatorBox declares no `cross`".to_owned(),
-        None => format!("it has {}", names().collect::<Vec<_>>().join(", ")),
+    let hint = if around.plan.cross.is_empty() {
+        "the operatorBox declares no `cross`".to_owned()
+    } else {
+        nearest_or_all(name, &format!(".{CROSS}."), names())
     };
     let message = format!("no entry of `cross` is called `{name}`");
     let text = format!("{CROSS}.{name}");
@@ -148,7 +145,7 @@ impl PlanReads {
         for path in leaf.template.reads() {
             match path.steps() {
                 [PathStep::Field(root), ..] if [CHILDREN, EXTERNAL].contains(&&**root) => {
-                    let message = format!("`.{root}` is read after this");
+                    let message = format!("`.{root}` is not available at this point");
                     let hint = "`.metadata`, `.spec`, `.status`, and entries of `cross` above this one can be read here";
                     let hint = Some(hint.to_owned());
                     self.unreadable(Code::UnknownData, place, root, message, hint);

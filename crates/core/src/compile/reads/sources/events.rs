@@ -6,7 +6,7 @@ use crate::{
         known_schemas::KnownSchemas,
         reads::{PlanReads, ReadScope, without_covered},
     },
-    diagnostics::{Code, nearest},
+    diagnostics::{Code, nearest_or_all},
     plan::{EVENTS, OperatorPlan, observe::event_kind},
     schema::Type,
     value::Path,
@@ -31,12 +31,10 @@ impl TemplateSource for EventReads {
         if !around.known.all {
             return;
         }
-        let hint = match nearest(&name, names()) {
-            Some(near) => format!("did you mean `.{EVENTS}.{near}`?"),
-            None if around.plan.observe.events.is_empty() => {
-                "events are declared under `observe.events` of the operatorBox".to_owned()
-            }
-            None => format!("it has {}", names().collect::<Vec<_>>().join(", ")),
+        let hint = if around.plan.observe.events.is_empty() {
+            "events are declared under `observe.events` of the operatorBox".to_owned()
+        } else {
+            nearest_or_all(&name, &format!(".{EVENTS}."), names())
         };
         let message = format!("`observe.events` has no `{name}`");
         let text = format!("{EVENTS}.{name}");

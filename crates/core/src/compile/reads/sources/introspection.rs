@@ -6,7 +6,7 @@ use crate::{
         known_schemas::KnownSchemas,
         reads::{PlanReads, ReadScope},
     },
-    diagnostics::{Code, nearest},
+    diagnostics::{Code, nearest_or_all},
     plan::{OperatorPlan, introspection::Introspection},
     schema::Type,
 };
@@ -31,10 +31,7 @@ impl TemplateSource for IntrospectionReads {
         if let Some(name) = read.name()
             && !fields().any(|field| field == name)
         {
-            let hint = match nearest(&name, fields()) {
-                Some(near) => format!("did you mean `{about}.{near}`?"),
-                None => format!("it has {}", fields().collect::<Vec<_>>().join(", ")),
-            };
+            let hint = nearest_or_all(&name, &format!("{about}."), fields().collect::<Vec<_>>());
             let message = format!("`{about}` has no `{name}`");
             let text = format!("{}.{name}", read.root);
             return gathered.unreadable(Code::UnknownData, read.place, &text, message, Some(hint));

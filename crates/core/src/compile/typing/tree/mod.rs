@@ -88,7 +88,7 @@ impl TreePosition<'_> {
     /// Reports a field that the kind does not have.
     pub(super) fn unknown_field(&self, key: &str, schema: Schema<'_>) {
         if key.contains("{{") || (self.is_patch && key.starts_with('$')) {
-            return; // Already reported: a key is not a template. In a patch, these are not fields.
+            return; // Already reported: a key cannot be a template. In a patch, these are not fields.
         }
         let at = if self.is_written {
             self.at.key(key)

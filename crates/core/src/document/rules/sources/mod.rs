@@ -144,7 +144,7 @@ impl Check<'_> {
             self.error(
                 Code::Empty,
                 &path.field("chart"),
-                "this is empty",
+                "the value is empty",
                 "write the chart's name",
             );
         }
@@ -194,7 +194,7 @@ impl Check<'_> {
             (Some(_), Some(_)) => self.error(
                 Code::SetTwice,
                 path,
-                "`name` and `labelSelector` exclude each other",
+                "`name` and `labelSelector` are mutually exclusive",
                 "remove one of them",
             ),
             (None, None) => self.error(
@@ -208,12 +208,17 @@ impl Check<'_> {
 
     fn url(&mut self, path: &FieldPath, url: &str) {
         if url.trim().is_empty() {
-            self.error(Code::Empty, path, "this is empty", "write a path or a URL");
+            self.error(
+                Code::Empty,
+                path,
+                "the value is empty",
+                "write a path or a URL",
+            );
         } else if url.contains("{{") {
             self.error(
                 Code::NotATemplate,
                 path,
-                "this is not a template",
+                "this cannot be a template",
                 "sources are read before any custom resource exists: write the value out",
             );
         } else if has_credentials(url) {
@@ -268,7 +273,7 @@ impl Check<'_> {
             (Some(_), Some(_)) => self.error(
                 Code::SetTwice,
                 &path,
-                "`fromEnv` and `secretRef` exclude each other",
+                "`fromEnv` and `secretRef` are mutually exclusive",
                 "remove one of them",
             ),
             (None, None) => self.error(

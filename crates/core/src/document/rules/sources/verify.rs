@@ -51,7 +51,7 @@ impl Check<'_> {
         for (name, value) in [("issuer", issuer), ("subject", subject)] {
             if value.is_empty() {
                 let path = path.field(name);
-                let why = "this is empty";
+                let why = "the value is empty";
                 self.error(Code::Missing, &path, why, "write that of the certificates");
             }
         }
@@ -59,7 +59,7 @@ impl Check<'_> {
             (Some(_), Some(_)) => self.error(
                 Code::SetTwice,
                 path,
-                "`trustedRoot` and `secretRef` exclude each other",
+                "`trustedRoot` and `secretRef` are mutually exclusive",
                 "remove one of them",
             ),
             (None, None) => self.error(

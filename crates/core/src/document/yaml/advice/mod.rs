@@ -77,7 +77,7 @@ fn flat(lines: &[&str]) -> Option<Mistake> {
         line,
         byte: 0,
         message: "the indentation is lost",
-        hint: "write what belongs under a key two spaces to the right of it".to_owned(),
+        hint: "indent the fields of a key by two spaces".to_owned(),
     })
 }
 
@@ -222,13 +222,17 @@ fn no_space(line: &str, number: usize) -> Option<Mistake> {
         && rest.split_once(':').is_some_and(|(key, _)| is_key(key))
     {
         let hint = format!("write `- {}`", rest.trim_end());
-        return Some(found(indent, "the `-` lacks its space", hint));
+        return Some(found(indent, "a space is missing after the `-`", hint));
     }
     let at = indent + line[indent..].len() - line[indent..].trim_start_matches("- ").len();
     let (key, rest) = line[at..].split_once(':')?;
     if is_key(key) && rest.starts_with(['"', '\'', '{', '[']) {
         let hint = format!("write `{key}: {}`", rest.trim_end());
-        return Some(found(at + key.len(), "the `:` lacks its space", hint));
+        return Some(found(
+            at + key.len(),
+            "a space is missing after the `:`",
+            hint,
+        ));
     }
     None
 }

@@ -42,7 +42,7 @@ const SAID: &[ParserMessage] = &[
     (
         "recursive references",
         Code::Syntax,
-        "an alias stands inside its own anchor",
+        "an alias is used inside its own anchor",
         "",
     ),
     (
@@ -61,7 +61,7 @@ const SAID: &[ParserMessage] = &[
         "alias references unknown anchor",
         Code::Syntax,
         "there is no anchor of this name before it",
-        "write `&name` in front of what the alias `*name` stands for",
+        "write `&name` before the value that the alias `*name` refers to",
     ),
     (
         "invalid trailing content after single-quoted",
@@ -96,8 +96,8 @@ const SAID: &[ParserMessage] = &[
     (
         "simple key expected ':'",
         Code::Syntax,
-        "a key without its `:`",
-        "write `key: value`; a text of several lines stands further right than its key",
+        "the `:` after a key is missing",
+        "write `key: value`; indent text of several lines further than its key",
     ),
     (
         "unclosed bracket '['",

@@ -196,7 +196,7 @@ fn an_error_inside_a_note_is_an_error_of_its_caller_and_says_where() {
     assert_eq!(error.offset, 17);
     assert_eq!(
         error.message,
-        "in the function `inner`: `toInt` was given text that is no number"
+        "in the function `inner`: `toInt` was given text that is not a number"
     );
 }
 
