@@ -7,7 +7,7 @@ use orkestra_core::{
     compose::{Artifact, Lock, Locked, RequestKind, SourceRequest},
     diagnostics::{Code, Diagnostic},
 };
-use orkestra_sources::{Document, Error, Fetcher, NoSecrets, Pin, Secrets, Source};
+use orkestra_sources::{Document, Error, Fetcher, NoSecrets, Pin, Source};
 
 use super::{ChartReference, DiskFiles, Fetch, Fetched};
 
@@ -15,7 +15,6 @@ use super::{ChartReference, DiskFiles, Fetch, Fetched};
 #[derive(Clone)]
 pub struct Remote {
     fetcher: Fetcher,
-    secrets: Arc<dyn Secrets>,
     lock: Option<Arc<Lock>>,
     ignores_locks: bool,
 }
@@ -25,16 +24,9 @@ impl Remote {
     pub fn new(fetcher: Fetcher) -> Self {
         Self {
             fetcher,
-            secrets: Arc::new(NoSecrets),
             lock: None,
             ignores_locks: false,
         }
-    }
-
-    /// Reads the Secrets that sources name.
-    #[must_use]
-    pub fn with_secrets(self, secrets: Arc<dyn Secrets>) -> Self {
-        Self { secrets, ..self }
     }
 
     /// Requires that every source has the digest that the lock records.
@@ -69,7 +61,7 @@ impl Remote {
                 revision: locked.revision.clone(),
                 digest: locked.digest.clone(),
             });
-            let fetching = self.fetcher.request(request, &*self.secrets, pin.as_ref());
+            let fetching = self.fetcher.request(request, &NoSecrets, pin.as_ref());
             fetching
                 .await
                 .map_err(|error| Box::new(problem(request, &error)))?

@@ -153,8 +153,8 @@ fn add(cell: &AtomicU64, delta: f64) {
     let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
 }
 
-/// Prometheus counts in floats, which are exact up to 2⁵³.
-#[allow(clippy::cast_precision_loss)]
+/// Returns a count as Prometheus stores it.
+#[allow(clippy::cast_precision_loss, reason = "floats are exact up to 2⁵³")]
 pub(super) fn float(count: u64) -> f64 {
     count as f64
 }

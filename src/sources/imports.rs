@@ -1,7 +1,7 @@
 //! Which module uses which, read from the sources and compared with the table in ARCHITECTURE.md.
 //!
 //! A module is named by its crate and its first segment: `core::plan` is everything in `crates/core/src/plan`. The crates
-//! `ground`, `guard` and `sources`, which re-export what their modules have, count as one module each.
+//! `ground`, `guard`, `sources`, `registry` and `charts`, which re-export what their modules have, count as one module each.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,20 +11,24 @@ use std::{
 use super::paths::{SourceFile, in_crate, module_path, paths};
 
 /// The crates: name in paths, name in the table, folder of sources.
-const CRATES: [(&str, &str, &str); 6] = [
+const CRATES: [(&str, &str, &str); 8] = [
     ("orkestra_core", "core", "crates/core/src"),
     ("orkestra_ground", "ground", "crates/ground/src"),
     ("orkestra_guard", "guard", "crates/guard/src"),
     ("orkestra_sources", "sources", "crates/sources/src"),
+    ("orkestra_registry", "registry", "crates/registry/src"),
+    ("orkestra_charts", "charts", "crates/charts/src"),
     ("orkestra_cluster", "cluster", "crates/cluster/src"),
     ("orkestra", "", "src"),
 ];
 
 /// Crates that count as one module, with its name in the table.
-const WHOLE: [(&str, &str); 3] = [
+const WHOLE: [(&str, &str); 5] = [
     ("ground", "tasks"),
     ("guard", "guard"),
     ("sources", "fetcher"),
+    ("registry", "client"),
+    ("charts", "engine"),
 ];
 
 /// Modules that hold no part of the program.

@@ -126,8 +126,10 @@ impl OperatorStatus {
     }
 
     /// Returns failed passes as a fraction of all, 0 to 1.
-    // A rate for people: 52 bits of passes are enough.
-    #[allow(clippy::cast_precision_loss)]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "a rate for people: 52 bits of passes are enough"
+    )]
     pub fn error_rate(&self) -> f64 {
         if self.passes == 0 {
             0.0

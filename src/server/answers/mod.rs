@@ -380,8 +380,10 @@ pub(super) struct Endpoints {
 }
 
 /// Health of an operator.
-// Each is a field of the response.
-#[allow(clippy::struct_excessive_bools)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of the response"
+)]
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Health {

@@ -11,7 +11,6 @@
 //!
 //! Rules are evaluated by the functions of a pass: one verdict at both moments.
 
-mod cel;
 mod denial;
 mod explain;
 mod outline;

@@ -115,7 +115,7 @@ fn compile_entry(at: &At<'_>, declared: &api::Cross, named: NamedEntries<'_>) ->
         allowed.filter_map(|(index, text)| targets::pattern(&allowed_at.index(index), text.trim()));
     let allowed = allowed.collect();
     Some(CrossPlan {
-        path: at.text(),
+        path: at.kept(),
         name: Key::from(name?),
         target: target?,
         selector: selector?,

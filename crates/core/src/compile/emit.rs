@@ -85,7 +85,7 @@ pub(crate) fn cleanup(
     Some(CleanupPlan {
         gate,
         after,
-        path: at.text(),
+        path: at.kept(),
     })
 }
 

@@ -54,7 +54,6 @@ pub(crate) fn plan(at: &At<'_>, declared: Option<&children::ForEach>) -> Option<
     let written: &str = field;
     let text = written.trim();
     let place = at.field("field");
-    place.text(); // Invalid reads are reported here.
     if text.contains("{{") {
         place.error_hint(
             Code::BadPath,
@@ -68,7 +67,7 @@ pub(crate) fn plan(at: &At<'_>, declared: Option<&children::ForEach>) -> Option<
             field: path,
             name: Key::from(name?),
             pairs: false,
-            path: at.text(),
+            path: at.kept(),
         }),
         Ok(_) => {
             place.error_hint(

@@ -5,7 +5,7 @@ use crate::{
     api::{Gates, Hold, OperatorBox, PreReconcile, Reconciler, Requeue, Requeues, duration},
     diagnostics::Code,
     plan::{
-        CROSS, Coerce, Gate, HoldPlan, OperatorPlan, RequeuePlan, Stage,
+        CROSS, Coerce, Gate, HoldPlan, OperatorPlan, PlanPlace, RequeuePlan, Stage,
         cross::CrossPlan,
         walk::{Expression, visit_call},
     },
@@ -93,7 +93,7 @@ pub(crate) fn check_order(at: &At<'_>, plan: &OperatorPlan) {
     }
 }
 
-fn place_of(expression: Expression<'_>) -> Option<&str> {
+fn place_of(expression: Expression<'_>) -> Option<&PlanPlace> {
     match expression {
         Expression::Leaf(leaf) => Some(&leaf.path),
         Expression::Condition(condition) => Some(&condition.path),

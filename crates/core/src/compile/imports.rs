@@ -211,7 +211,7 @@ fn input(
         default,
         coerce: input.type_.map_or(Coerce::Native, coerce),
         is_intent,
-        path: place.text(),
+        path: place.kept(),
     }
 }
 

@@ -91,7 +91,7 @@ pub fn check_motif(motif: &MotifSpec, library: &Library) -> Diagnostics {
 /// Reports unreadable paths at the places that read them.
 fn report(at: &At<'_>, unreadable: Vec<Unreadable>) {
     for read in unreadable {
-        let place = at.place(&read.place).shared();
+        let place = at.place(read.at()).shared();
         place.in_text(
             (read.severity, read.code),
             read.offset,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::{
     diagnostics::Code,
     plan::{
-        ConditionPlan, Leaf, Operand, OperatorPlan,
+        ConditionPlan, Leaf, Operand, OperatorPlan, PlaceRef, PlanPlace,
         walk::{Expression, Purpose},
     },
     scope::At,
@@ -92,14 +92,13 @@ const LABEL: (&str, &str) = (
 struct Check<'a> {
     at: &'a At<'a>,
     /// A body may contain the name, which is already reported.
-    reported: BTreeSet<(Box<str>, usize)>,
+    reported: BTreeSet<(PlanPlace, Option<&'static str>, usize)>,
 }
 
 impl Check<'_> {
     fn condition(&mut self, condition: &ConditionPlan, why: (&str, &str)) {
         if let Some(Operand::Template(template)) = condition.operand() {
-            let place = format!("{}.field", condition.path);
-            self.template(&place, template, why);
+            self.template(condition.path.field("field"), template, why);
         }
         for leaf in condition.leaves() {
             self.leaf(leaf, why);
@@ -107,14 +106,22 @@ impl Check<'_> {
     }
 
     fn leaf(&mut self, leaf: &Leaf, why: (&str, &str)) {
-        self.template(&leaf.path, &leaf.template, why);
+        self.template(leaf.path.here(), &leaf.template, why);
     }
 
-    fn template(&mut self, place: &str, template: &Template, (message, hint): (&str, &str)) {
+    fn template(
+        &mut self,
+        place: PlaceRef<'_>,
+        template: &Template,
+        (message, hint): (&str, &str),
+    ) {
         let Some(offset) = template.random_offset() else {
             return;
         };
-        if self.reported.insert((place.into(), offset)) {
+        if self
+            .reported
+            .insert((place.place.clone(), place.field, offset))
+        {
             self.at.place(place).error_in_text(
                 Code::RandomValue,
                 Some(offset),

@@ -1,8 +1,9 @@
 //! Declared children and their lifecycle blocks.
 
 use super::{
-    CopyPlan, Gate, GeneratedSecretPlan, Leaf, NameRule, ObjectTree, Reach, ResourceType,
-    ScalePlan, for_each::ForEachPlan, generated_secret::CertificatePlan, kinds, scale::REPLICAS,
+    CopyPlan, Gate, GeneratedSecretPlan, Leaf, NameRule, ObjectTree, PlanPlace, Reach,
+    ResourceType, ScalePlan, for_each::ForEachPlan, generated_secret::CertificatePlan, kinds,
+    scale::REPLICAS,
 };
 use crate::value::Path;
 
@@ -15,7 +16,7 @@ use crate::value::Path;
 pub struct ChildPlan {
     /// Its path in the Katalog, for messages: `spec.crds.website.operatorBox.onCreate.deployments[0]`; in a Motif, after
     /// the name of its document: `motifs/cache.yaml: spec.resources.services[0]`.
-    pub path: Box<str>,
+    pub path: PlanPlace,
     /// The import that declares it, as an index into [`super::OperatorPlan::imports`]; `None` for the Katalog.
     pub import: Option<usize>,
     /// Its block, as an index into [`super::OperatorPlan::blocks`]; not used in `onDelete`.
@@ -147,7 +148,7 @@ pub enum OnFalsePlan {
 #[derive(Debug)]
 pub struct BlockPlan {
     /// Its path in the Katalog, or in the Motif of `import`.
-    pub path: Box<str>,
+    pub path: PlanPlace,
     /// The import that declares it, as an index into [`OperatorPlan::imports`](super::OperatorPlan::imports); `None` for
     /// the Katalog.
     pub import: Option<usize>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Leaf, ResourceType, generated_secret, inputs};
+use super::{Leaf, PlanPlace, ResourceType, generated_secret, inputs};
 use crate::value::{Key, Path, PathStep};
 
 /// Name below `.cross.<as>` of whether such a resource exists.
@@ -16,7 +16,7 @@ pub const METRICS: &str = "metrics";
 #[derive(Debug)]
 pub struct CrossPlan {
     /// Its path in the Katalog, for messages.
-    pub path: Box<str>,
+    pub path: PlanPlace,
     /// The name below `.cross`.
     pub name: Key,
     /// The operator whose resource is read.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Gate, Leaf, is_reason};
+use super::{Gate, Leaf, PlanPlace, is_reason};
 use crate::{
     api::{EmitOn, conditions::EVENT_REASON_BYTES, names},
     value::Path,
@@ -33,7 +33,7 @@ pub struct CleanupPlan {
     /// How long they must hold.
     pub after: Duration,
     /// Its path in the Katalog, for messages.
-    pub path: Box<str>,
+    pub path: PlanPlace,
 }
 
 impl CleanupPlan {

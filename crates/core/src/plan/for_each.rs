@@ -1,6 +1,6 @@
 //! Children of the elements of a list or map.
 
-use super::{ImportPlan, inputs};
+use super::{ImportPlan, PlanPlace, inputs};
 use crate::value::{Key, Path, PathStep};
 
 /// The element, in addition to its declared name.
@@ -21,7 +21,7 @@ pub struct ForEachPlan {
     /// value.
     pub pairs: bool,
     /// Its path in the Katalog, for messages: `….deployments[0].forEach`.
-    pub path: Box<str>,
+    pub path: PlanPlace,
 }
 
 impl ForEachPlan {

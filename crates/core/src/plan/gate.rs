@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use regex::{Regex, RegexBuilder};
 
-use super::Leaf;
+use super::{Leaf, PlanPlace};
 use crate::{
     api::ValueType,
     template::Template,
@@ -43,7 +43,7 @@ pub struct ConditionPlan {
     /// True if the result is negated.
     pub negate: bool,
     /// Its path in the Katalog, for messages.
-    pub path: Box<str>,
+    pub path: PlanPlace,
 }
 
 /// The question of a condition.

@@ -1,7 +1,7 @@
 //! Imports of Motifs, and values that come from their inputs: texts that are known without a custom resource, and values that
 //! only the user sets.
 
-use super::{Coerce, Leaf, ObjectTree};
+use super::{Coerce, Leaf, ObjectTree, PlanPlace};
 use crate::{
     template::{Data, EvalBudget},
     value::{Key, Map, Node, Path, PathStep},
@@ -34,7 +34,7 @@ pub struct InputPlan {
     /// True if only the user's intent determines it, not the state of the cluster.
     pub is_intent: bool,
     /// The path of the given value, for messages.
-    pub path: Box<str>,
+    pub path: PlanPlace,
 }
 
 /// Returns the text of a leaf of a child of `import` if it does not depend on the custom resource: a literal, or inputs

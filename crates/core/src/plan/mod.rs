@@ -37,6 +37,7 @@ pub mod observe;
 mod on_delete;
 mod operator;
 pub(crate) mod patch;
+mod place;
 pub mod policy;
 pub mod rbac;
 mod reads;
@@ -82,6 +83,8 @@ pub use on_delete::{OnDeletePlan, OnDeleteStep};
 pub use operator::{
     BackoffPlan, DependencyPlan, OperatorPlan, PagesPlan, Plan, QueuePlan, Stopped,
 };
+pub(crate) use place::PlaceRef;
+pub use place::PlanPlace;
 pub use reads::{ChildAlias, NameForm, Reads};
 pub(crate) use roots::{CHANGES, CROSS, EVENTS, EXTERNAL, OLD, OPERATION};
 pub(crate) use rules::target_of;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ChildPlan, OperatorPlan, Plan};
+use super::{ChildPlan, OperatorPlan, Plan, PlanPlace};
 
 /// The sensitive children that an installation permits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct UnknownName(pub String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The path of its entry.
-    pub path: Box<str>,
+    pub path: PlanPlace,
     /// The name under which it would be permitted.
     pub name: &'static str,
 }

@@ -1,6 +1,6 @@
 //! The status that is written to custom resources.
 
-use super::{Coerce, Gate, Leaf};
+use super::{Coerce, Gate, Leaf, PlanPlace};
 use crate::{api::conditions::ConditionStatus, value::Path};
 
 /// The status that is written to the custom resource.
@@ -49,7 +49,7 @@ pub struct OwnCondition {
     /// The gate of the condition; if closed, the condition stays unchanged.
     pub gate: Gate,
     /// Its path in the Katalog, for messages.
-    pub path: Box<str>,
+    pub path: PlanPlace,
 }
 
 /// Parses the status of a condition, ignoring case; empty text is unknown.

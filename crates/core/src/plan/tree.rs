@@ -1,6 +1,6 @@
 //! Objects with expressions at the leaves.
 
-use super::{Coerce, GroupKind};
+use super::{Coerce, GroupKind, PlanPlace};
 use crate::{
     template::Template,
     value::{Key, Node},
@@ -14,7 +14,7 @@ pub struct Leaf {
     /// The type of the field.
     pub coerce: Coerce,
     /// Its path in the Katalog, for messages: `spec.crds.website.operatorBox.onCreate.deployments[0].replicas`.
-    pub path: Box<str>,
+    pub path: PlanPlace,
 }
 
 /// The values of all profiles in one place, and the choice between them.

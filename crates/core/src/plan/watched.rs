@@ -76,11 +76,6 @@ impl Watched {
     pub fn field_selector(&self) -> Option<String> {
         selector(&self.fields)
     }
-
-    /// True if an existing custom resource can stop matching the selectors.
-    pub fn can_be_left(&self) -> bool {
-        !self.labels.is_empty() || !self.fields.is_empty()
-    }
 }
 
 fn selector(pairs: &BTreeMap<Box<str>, Box<str>>) -> Option<String> {

@@ -119,7 +119,7 @@ fn event(
 
 fn wrong(declared: &EmitPlan, message: String) -> RenderError {
     RenderError {
-        path: declared.reason.path.clone(),
+        path: declared.reason.path.clone().into(),
         message,
         reason: Reason::WrongType,
     }

@@ -41,7 +41,7 @@ impl<'p> Elements<'p> {
         renderer: &Renderer<'_, '_>,
     ) -> Result<Self, RenderError> {
         let error = |reason, message| RenderError {
-            path: each.path.clone(),
+            path: each.path.clone().into(),
             message,
             reason,
         };

@@ -107,7 +107,7 @@ fn evaluate(
         let value = value.filter(|value| *value != Node::Null);
         let Some(value) = value else { continue };
         let value = coerce.apply(value).map_err(|mismatch| RenderError {
-            path: path.clone(),
+            path: path.clone().into(),
             message: format!("the input `{name}` must return {}", wanted(&mismatch)),
             reason: super::reason::Reason::WrongType,
         })?;

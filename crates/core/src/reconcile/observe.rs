@@ -215,7 +215,7 @@ fn about(event: &Node) -> Option<Lead> {
 
 fn text(leaf: &Leaf, data: &Data<'_>) -> Result<String, ObserveError> {
     let astray = |message: String| ObserveError {
-        path: leaf.path.clone(),
+        path: leaf.path.clone().into(),
         message,
     };
     let value = leaf.template.eval(data, &mut EvalBudget::default());

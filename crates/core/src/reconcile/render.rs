@@ -93,7 +93,7 @@ impl Renderer<'_, '_> {
     pub fn leaf(&mut self, leaf: &Leaf) -> Result<Option<Node>, RenderError> {
         if let Some(message) = self.frame.sources.why_not(leaf.template.reads()) {
             return Err(RenderError {
-                path: leaf.path.clone(),
+                path: leaf.path.clone().into(),
                 message,
                 reason: Reason::Unavailable,
             });
@@ -102,7 +102,7 @@ impl Renderer<'_, '_> {
             .template
             .eval(self.data, self.budget)
             .map_err(|error| RenderError {
-                path: leaf.path.clone(),
+                path: leaf.path.clone().into(),
                 message: error.to_string(),
                 reason: if error.kind == EvalErrorKind::Budget {
                     Reason::BudgetExhausted
@@ -116,7 +116,7 @@ impl Renderer<'_, '_> {
         leaf.coerce
             .apply(value.into_owned())
             .map_err(|mismatch| RenderError {
-                path: leaf.path.clone(),
+                path: leaf.path.clone().into(),
                 message: format!(
                     "`{}` must return {}",
                     leaf.template.source(),
@@ -235,7 +235,7 @@ impl Renderer<'_, '_> {
                 known.join(", ")
             );
             return Err(RenderError {
-                path: name.path.clone(),
+                path: name.path.clone().into(),
                 message,
                 reason: Reason::TemplateFailed,
             });

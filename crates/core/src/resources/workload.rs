@@ -23,7 +23,7 @@ impl Workload<'_> {
         Some(Leaf {
             template: Template::parse(&self.name).ok()?,
             coerce: Coerce::OptionalText,
-            path: at.text(),
+            path: at.kept(),
         })
     }
 

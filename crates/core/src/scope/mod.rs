@@ -20,6 +20,7 @@ use std::sync::Arc;
 use crate::{
     api::names,
     diagnostics::{Code, Diagnostic, FieldPath, Severity},
+    plan::{PlaceRef, PlanPlace},
     template::{TemplateError, kro_expression},
     tree::Origin,
     value::BadPath,
@@ -211,18 +212,23 @@ impl<'a> At<'a> {
 
     /// Returns the place as text; in another document, after its name.
     pub(crate) fn text(&self) -> Box<str> {
-        let text: Box<str> = match &self.origin {
+        match &self.origin {
             Some(origin) => format!("{}: {}", origin.name, self.path).into(),
             None => self.path.to_string().into(),
-        };
-        let location = (self.origin.clone(), self.path.clone());
-        self.problems.keep(&text, location);
-        text
+        }
     }
 
-    /// Returns an earlier place, by its text.
-    pub(crate) fn place(&self, text: &str) -> At<'a> {
-        self.problems.place(text)
+    /// Returns the place for a plan, and keeps its position for [`At::place`].
+    pub(crate) fn kept(&self) -> PlanPlace {
+        let place = PlanPlace::new(self.text());
+        let location = (self.origin.clone(), self.path.clone());
+        self.problems.keep(&place, location);
+        place
+    }
+
+    /// Returns the position of a place in a plan that the same compilation made.
+    pub(crate) fn place<'p>(&self, place: impl Into<PlaceRef<'p>>) -> At<'a> {
+        self.problems.place(place)
     }
 
     /// Reports an error.

@@ -9,6 +9,7 @@ use std::{
 use super::At;
 use crate::{
     diagnostics::{Diagnostic, Diagnostics, FieldPath, MOST_PROBLEMS, Severity},
+    plan::{PlaceRef, PlanPlace},
     tree::Origin,
 };
 
@@ -22,8 +23,8 @@ pub(crate) struct Problems {
     errors: Cell<usize>,
     /// The first problem beyond the limit.
     left_out: RefCell<Option<Diagnostic>>,
-    /// The places named in plans, by their text.
-    places: RefCell<HashMap<Box<str>, Location>>,
+    /// The positions of the places in plans.
+    places: RefCell<HashMap<PlanPlace, Location>>,
     /// The problems reported for shared places.
     reported: RefCell<HashSet<String>>,
 }
@@ -76,18 +77,20 @@ impl Problems {
         }
     }
 
-    /// Stores the location of the place that plans name `text`.
-    pub(super) fn keep(&self, text: &str, location: Location) {
-        self.places.borrow_mut().insert(text.into(), location);
+    /// Stores the position of a place in a plan.
+    pub(super) fn keep(&self, place: &PlanPlace, location: Location) {
+        self.places.borrow_mut().insert(place.clone(), location);
     }
 
-    /// Returns an earlier place, by its [`At::text`].
-    pub(crate) fn place(&self, text: &str) -> At<'_> {
-        let (origin, path) = self.places.borrow().get(text).cloned().unwrap_or_default();
+    /// Returns the position of a place from [`At::kept`].
+    pub(crate) fn place<'p>(&self, place: impl Into<PlaceRef<'p>>) -> At<'_> {
+        let PlaceRef { place, field } = place.into();
+        // Each place of a plan was kept; one of another compilation would be at the root.
+        let (origin, path) = self.places.borrow().get(place).cloned().unwrap_or_default();
         At {
             shared: origin.is_some(),
             origin,
-            path,
+            path: field.map_or_else(|| path.clone(), |field| path.field(field)),
             ..At::root(self)
         }
     }

@@ -47,7 +47,7 @@ impl At<'_> {
         Some(Leaf {
             template: self.template(text)?,
             coerce,
-            path: self.text(),
+            path: self.kept(),
         })
     }
 

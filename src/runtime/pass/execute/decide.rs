@@ -177,7 +177,7 @@ impl Writer<'_> {
         let live = live.map_err(|error| failure(key, &error))?;
         for path in &fight.paths {
             let manager = last_writer(&live, path, &self.pass.bound.manager)
-                .unwrap_or_else(|| "somebody".to_owned());
+                .unwrap_or_else(|| "an unknown field manager".to_owned());
             self.outcome.executed.held.push((
                 key.clone(),
                 HeldField {

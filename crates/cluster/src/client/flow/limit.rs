@@ -108,7 +108,11 @@ impl Limit {
     }
 
     /// The limit without pauses.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // between LEAST and MOST
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the value is between LEAST and MOST"
+    )]
     pub(super) fn current(&self) -> usize {
         self.permits as usize
     }

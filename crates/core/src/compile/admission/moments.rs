@@ -5,7 +5,7 @@ use crate::{
     diagnostics::Code,
     plan::{
         AdmissionPlan, CHANGES, Completion, CompletionTarget, EXTERNAL, Gate, Leaf, Moments, OLD,
-        OPERATION, OperatorPlan, Stage, ValidationRulePlan,
+        OPERATION, OperatorPlan, PlanPlace, Stage, ValidationRulePlan,
         roots::CR_ROOTS,
         walk::{Expression, visit_call},
     },
@@ -59,7 +59,7 @@ fn report(at: &At<'_>, plan: &OperatorPlan) {
         mutation,
         ..
     } = &plan.admission;
-    let report = |moments: &Moments, path: &str, is_asked: bool, field: &str| {
+    let report = |moments: &Moments, path: &PlanPlace, is_asked: bool, field: &str| {
         let Some(not_in_passes) = &moments.not_in_passes else {
             return;
         };

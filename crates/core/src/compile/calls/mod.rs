@@ -131,7 +131,7 @@ fn compile_call(
     }
     Some(CallPlan {
         name: Key::from(&**name),
-        path: at.text(),
+        path: at.kept(),
         import: place.import,
         stage: place.stage,
         block,

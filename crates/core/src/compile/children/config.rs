@@ -78,7 +78,7 @@ impl BlockContext<'_> {
         };
         let plan = self.child_at(&secret, &at, |_, _| config::certificate())?;
         Some(ChildPlan {
-            path: place.text(),
+            path: place.kept(),
             generated: Some(Box::new(GeneratedSecretPlan {
                 once: false,
                 renew_after: Some(certificate.due()),

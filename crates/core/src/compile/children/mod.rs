@@ -89,7 +89,7 @@ pub(crate) fn plans(
         };
         plans.extend(surroundings.block(&declared.at, declared.block, declared.lifecycle));
         compiled.push(BlockPlan {
-            path: declared.at.text(),
+            path: declared.at.kept(),
             import: declared.import,
             gate,
         });
@@ -112,7 +112,7 @@ pub(crate) fn compile_end(
     schemas: &Schemas,
 ) -> OnDeletePlan {
     let block = BlockPlan {
-        path: at.text(),
+        path: at.kept(),
         import: None,
         gate: gate_of(at, &declared.lifecycle),
     };
@@ -276,7 +276,7 @@ impl BlockContext<'_> {
         }
         let mode = handling::mode(at, *block, &group_kind, control);
         let mut plan = ChildPlan {
-            path: at.text(),
+            path: at.kept(),
             import: self.import,
             block: self.position,
             kind: kind.clone(),
@@ -330,7 +330,7 @@ fn object(
         Some(Leaf {
             template: Template::parse("").ok()?,
             coerce: Coerce::OptionalText,
-            path: at.text(),
+            path: at.kept(),
         })
     };
     let mut root = body(&mut metadata, &name.cloned().or_else(unnamed)?);

@@ -106,7 +106,7 @@ pub(crate) fn condition(at: &At<'_>, declared: &GateCondition) -> Option<Conditi
     Some(ConditionPlan {
         asks,
         negate: declared.negate.unwrap_or(false),
-        path: at.text(),
+        path: at.kept(),
     })
 }
 
@@ -145,7 +145,7 @@ fn unchanged(at: &At<'_>, declared: &GateCondition) -> Option<ConditionPlan> {
     Some(ConditionPlan {
         asks,
         negate: false,
-        path: at.text(),
+        path: at.kept(),
     })
 }
 
@@ -158,7 +158,6 @@ fn without_field(at: &At<'_>) {
 }
 
 fn operand(at: &At<'_>, text: &str) -> Option<Operand> {
-    at.text(); // Invalid reads are reported here.
     if text.contains("{{") {
         return at.template(text).map(Operand::Template);
     }

@@ -66,7 +66,7 @@ pub(super) fn plan(at: &At<'_>, name: &str, declared: &EventFilter) -> Option<Ev
     let on = changes(&at.field("on"), on.as_deref());
     let key = key::plan(&at.field("keyFrom"), key_from.as_ref(), KeyInput::Event)?;
     Some(EventPlan {
-        path: at.text(),
+        path: at.kept(),
         name: Key::from(name),
         filter: filter.into(),
         on,

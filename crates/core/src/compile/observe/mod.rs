@@ -127,7 +127,7 @@ fn compile_entry(
             .error_hint(Code::KindMismatch, message, "remove it");
     }
     Some(WatchPlan {
-        path: at.text(),
+        path: at.kept(),
         kind,
         namespace,
         name,

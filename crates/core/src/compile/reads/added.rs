@@ -61,13 +61,14 @@ impl PlanReads {
             return;
         };
         let mut reported = self.unreadable.iter();
-        if reported.any(|other| other.place == place.field && other.message == message) {
+        if reported.any(|other| other.at() == place.at && other.message == message) {
             return;
         }
         self.unreadable.push(Unreadable {
             severity: Severity::Warning,
             code: Code::NotAdded,
-            place: place.field.to_owned(),
+            place: place.at.place.clone(),
+            field: place.at.field,
             offset,
             message,
             hint: Some(hint),

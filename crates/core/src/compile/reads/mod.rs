@@ -6,6 +6,7 @@ mod calls;
 mod children;
 mod roots;
 mod sources;
+mod unreadable;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ use crate::{
     diagnostics::{Code, Severity, nearest, nearest_or_all},
     plan::{
         CHANGES, ChildAlias, ChildPlan, ConditionPlan, EXTERNAL, ForEachPlan, GroupKind,
-        ImportPlan, Leaf, OLD, OPERATION, Operand, OperatorPlan, REPLICAS, Reads,
+        ImportPlan, Leaf, OLD, OPERATION, Operand, OperatorPlan, PlaceRef, REPLICAS, Reads,
         for_each::ITEM,
         kinds,
         roots::CR_ROOTS,
@@ -26,27 +27,12 @@ use crate::{
 use {calls::Calls, children::KnownChildren, sources::RootRead};
 
 pub(crate) use sources::types;
+pub(crate) use unreadable::Unreadable;
 
 /// Roots of the language that are not implemented yet.
 const LATER_ROOTS: [&str; 2] = ["request", "value"];
 /// Root of an import's inputs, inside of Motifs.
 const INPUTS: &str = "inputs";
-
-/// A read that is impossible, or always empty.
-pub(crate) struct Unreadable {
-    /// The field of the Katalog that contains the read.
-    pub(crate) place: String,
-    /// The byte offset of the read in the field's text, if known.
-    pub(crate) offset: Option<usize>,
-    /// Whether it is an error or a warning.
-    pub(crate) severity: Severity,
-    /// The kind of problem.
-    pub(crate) code: Code,
-    /// The problem.
-    pub(crate) message: String,
-    /// The fix.
-    pub(crate) hint: Option<String>,
-}
 
 /// Everything that templates and conditions of an operator read, and the names below `.children` that they use.
 #[derive(Default)]
@@ -94,9 +80,8 @@ pub(crate) fn gather(plan: &OperatorPlan, all: bool) -> PlanReads {
             Expression::Condition(condition) => gathered.condition(condition, around),
             Expression::Body(_) => {}
             Expression::ForEach(each) => {
-                let field = format!("{}.field", each.path);
                 let place = ReadPosition {
-                    field: &field,
+                    at: each.path.field("field"),
                     source: None,
                 };
                 gathered.add(&each.field, place, around);
@@ -141,7 +126,7 @@ struct ReadScope<'a> {
 /// The place of a read: a field and, for a template, its text.
 #[derive(Clone, Copy)]
 struct ReadPosition<'a> {
-    field: &'a str,
+    at: PlaceRef<'a>,
     source: Option<&'a str>,
 }
 
@@ -170,7 +155,7 @@ impl PlanReads {
 
     fn leaf(&mut self, leaf: &Leaf, around: ReadScope<'_>) {
         let place = ReadPosition {
-            field: &leaf.path,
+            at: leaf.path.here(),
             source: Some(leaf.template.source()),
         };
         leaf.template
@@ -182,9 +167,8 @@ impl PlanReads {
     fn condition(&mut self, condition: &ConditionPlan, around: ReadScope<'_>) {
         let unique = condition.unique();
         self.reads.unique.extend(unique.cloned());
-        let field = format!("{}.field", condition.path);
         let place = |source| ReadPosition {
-            field: &field,
+            at: condition.path.field("field"),
             source,
         };
         match condition.operand() {
@@ -364,7 +348,8 @@ impl PlanReads {
         self.unreadable.push(Unreadable {
             severity: Severity::Error,
             code,
-            place: place.field.to_owned(),
+            place: place.at.place.clone(),
+            field: place.at.field,
             offset,
             message,
             hint,

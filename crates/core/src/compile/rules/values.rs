@@ -26,7 +26,6 @@ pub(super) fn target(
     text: &str,
     version: Option<&CrdVersion>,
 ) -> Option<CompletionTarget> {
-    at.text(); // Invalid reads are reported here.
     if text.contains("{{") {
         return at
             .leaf(text, Coerce::OptionalText)

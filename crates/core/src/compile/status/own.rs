@@ -85,7 +85,7 @@ fn condition(at: &At<'_>, declared: &StatusCondition) -> Option<OwnCondition> {
         reason,
         message,
         gate,
-        path: at.text(),
+        path: at.kept(),
     })
 }
 

@@ -5,6 +5,7 @@
 use super::{Typing, problem};
 use crate::{
     diagnostics::{Code, Severity},
+    plan::PlaceRef,
     resources::amount::explain,
     template::TemplateError,
     value::Node,
@@ -12,10 +13,10 @@ use crate::{
 
 impl Typing<'_, '_> {
     /// Reports a text that is not a quantity.
-    pub(super) fn amount(&self, path: &str, node: &Node, offset: usize) {
+    pub(super) fn amount(&self, place: PlaceRef<'_>, node: &Node, offset: usize) {
         if let Some((message, hint)) = explain(node) {
             let found = problem(Code::WrongValue, offset, message);
-            self.record(path, Severity::Error, TemplateError { hint, ..found });
+            self.record(place, Severity::Error, TemplateError { hint, ..found });
         }
     }
 }

@@ -29,16 +29,16 @@ impl<'s> Typing<'_, 's> {
     }
 
     fn operand(&self, condition: &ConditionPlan, operand: &Operand) -> Type<'s> {
-        let field = format!("{}.field", condition.path);
+        let field = condition.path.field("field");
         match operand {
             Operand::Path(path) => self.path(path).unwrap_or_else(|found| {
-                self.record(&field, Severity::Error, found);
+                self.record(field, Severity::Error, found);
                 Type::any()
             }),
             Operand::Template(template) => {
                 let inference = template.infer(self.root(), self.listed.is_some());
-                self.report(&field, &inference);
-                self.list(&field, template, &inference, None);
+                self.report(field, &inference);
+                self.list(field, template, &inference, None);
                 inference.gives
             }
         }
@@ -79,8 +79,8 @@ impl<'s> Typing<'_, 's> {
     /// Checks the template of a right side.
     fn rendered(&self, leaf: &Leaf) -> Type<'s> {
         let inference = leaf.template.infer(self.root(), self.listed.is_some());
-        self.report(&leaf.path, &inference);
-        self.list(&leaf.path, &leaf.template, &inference, None);
+        self.report(leaf.path.here(), &inference);
+        self.list(leaf.path.here(), &leaf.template, &inference, None);
         inference.gives
     }
 
@@ -111,9 +111,9 @@ impl<'s> Typing<'_, 's> {
         if never || words.is_some_and(|words| words.iter().all(no_word)) {
             let left = with_article(&left.to_string());
             let message = format!("{} is {left}, which is never a number", named(operand));
-            let field = format!("{}.field", condition.path);
+            let field = condition.path.field("field");
             let found = problem(Code::ComparedTypes, 0, message);
-            self.record(&field, Severity::Warning, found);
+            self.record(field, Severity::Warning, found);
         }
     }
 
@@ -129,7 +129,7 @@ impl<'s> Typing<'_, 's> {
             let given = with_article(&given.to_string());
             let message = format!("expected a number, but the template returns {given}");
             let found = problem(Code::WrongValue, 0, message);
-            self.record(&leaf.path, Severity::Error, found);
+            self.record(leaf.path.here(), Severity::Error, found);
         }
     }
 
@@ -159,7 +159,12 @@ impl<'s> Typing<'_, 's> {
     fn compared(&self, operand: &Operand, left: &Type<'s>, leaf: &Leaf, right: &Type<'s>) {
         if let Some(words) = left.schema().and_then(|schema| schema.words()) {
             for constant in right.constants() {
-                self.word(&leaf.path, &constant.node, words, constant.at as usize);
+                self.word(
+                    leaf.path.here(),
+                    &constant.node,
+                    words,
+                    constant.at as usize,
+                );
             }
         }
         let (left_text, right_text) = (compared(left.may), compared(right.may));
@@ -175,7 +180,7 @@ impl<'s> Typing<'_, 's> {
             let left = with_article(&left.to_string());
             let message = format!("{operand} is {left}, which is never {shown}");
             let found = problem(Code::ComparedTypes, 0, message);
-            self.record(&leaf.path, Severity::Warning, found);
+            self.record(leaf.path.here(), Severity::Warning, found);
         }
     }
 }

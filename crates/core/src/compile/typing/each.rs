@@ -13,9 +13,9 @@ use crate::{
 impl<'s> Typing<'_, 's> {
     /// Returns the template root of an entry that is expanded for each element.
     pub(super) fn element(&self, each: &ForEachPlan) -> Type<'s> {
-        let field = format!("{}.field", each.path);
+        let field = each.path.field("field");
         let list = self.path(&each.field).unwrap_or_else(|found| {
-            self.record(&field, Severity::Error, found);
+            self.record(field, Severity::Error, found);
             Type::any()
         });
         let (item, value) = if list.may == Kinds::LIST {
@@ -31,7 +31,7 @@ impl<'s> Typing<'_, 's> {
                 let found = with_article(&list.to_string());
                 let message = format!("`{}` is {found}, neither a list nor a map", each.field);
                 let found = problem(Code::WrongValue, 0, message);
-                self.record(&field, Severity::Error, found);
+                self.record(field, Severity::Error, found);
             }
             (Type::any(), Some(Type::any()))
         };

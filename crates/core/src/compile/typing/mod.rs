@@ -29,7 +29,7 @@ use crate::plan::roots;
 use crate::{
     diagnostics::{Code, Severity},
     plan::{
-        ForEachPlan, Leaf, OperatorPlan, ResourceType, StatusFieldPlan,
+        ForEachPlan, Leaf, OperatorPlan, PlaceRef, PlanPlace, ResourceType, StatusFieldPlan,
         walk::{Destination, ExprContext, Expression, Purpose},
     },
     resources::amount::shortened,
@@ -57,7 +57,7 @@ pub(crate) struct Typing<'a, 's> {
     /// The root for the current element, if the entry is expanded for a list.
     element: Option<Type<'s>>,
     /// Reported problems: leaves may occur several times in a child.
-    reported: RefCell<HashSet<(Box<str>, String)>>,
+    reported: RefCell<HashSet<(PlanPlace, Option<&'static str>, String)>>,
     listed: Option<&'a RefCell<Vec<Typed>>>,
 }
 
@@ -206,43 +206,49 @@ impl<'a, 's> Typing<'a, 's> {
     /// Checks a leaf, and its result against the field: one of the schema, or an unknown one.
     fn leaf(&self, leaf: &Leaf, schema: Option<Schema<'s>>) {
         let inference = leaf.template.infer(self.root(), self.listed.is_some());
-        self.report(&leaf.path, &inference);
+        self.report(leaf.path.here(), &inference);
         let target = Target {
             coerce: leaf.coerce,
             schema,
         };
-        self.list(&leaf.path, &leaf.template, &inference, Some(&target));
+        self.list(leaf.path.here(), &leaf.template, &inference, Some(&target));
         if schema.is_some_and(|schema| schema.is_quantity()) {
             for Constant { node, at } in inference.gives.constants() {
-                self.amount(&leaf.path, node, *at as usize);
+                self.amount(leaf.path.here(), node, *at as usize);
             }
         }
         if leaf.template.literal().is_none() {
-            self.fit(&leaf.path, &inference.gives, &target);
+            self.fit(leaf.path.here(), &inference.gives, &target);
         } else if let Some(words) = target.words() {
             // The compiler of the leaf already checked the type of a literal.
             for Constant { node, at } in inference.gives.constants() {
-                self.word(&leaf.path, node, words, *at as usize);
+                self.word(leaf.path.here(), node, words, *at as usize);
             }
         }
     }
 
     /// Reports the problems inside of a template, once.
-    fn report(&self, path: &str, inference: &Inference<'s>) {
+    fn report(&self, place: PlaceRef<'_>, inference: &Inference<'s>) {
         for (severity, found) in &inference.findings {
-            self.record(path, *severity, found.clone());
+            self.record(place, *severity, found.clone());
         }
     }
 
-    fn record(&self, path: &str, severity: Severity, found: TemplateError) {
-        let key = (path.into(), format!("{} {}", found.offset, found.message));
-        if self.reported.borrow_mut().insert(key) {
-            self.at.place(path).report_in_text(severity, found);
+    fn record(&self, place: PlaceRef<'_>, severity: Severity, found: TemplateError) {
+        let what = format!("{} {}", found.offset, found.message);
+        if self.is_new(place, what) {
+            self.at.place(place).report_in_text(severity, found);
         }
+    }
+
+    /// True if this was not yet reported at the place.
+    fn is_new(&self, PlaceRef { place, field }: PlaceRef<'_>, what: String) -> bool {
+        let key = (place.clone(), field, what);
+        self.reported.borrow_mut().insert(key)
     }
 
     /// Reports a result that does not fit the field.
-    fn fit(&self, path: &str, gives: &Type<'s>, target: &Target<'s>) {
+    fn fit(&self, place: PlaceRef<'_>, gives: &Type<'s>, target: &Target<'s>) {
         let takes = target.takes();
         if gives.may != Kinds::NONE && !gives.may.meets(takes) && gives.constants().is_empty() {
             let message = format!(
@@ -250,7 +256,11 @@ impl<'a, 's> Typing<'a, 's> {
                 target.describe(),
                 target.given(gives)
             );
-            return self.record(path, Severity::Error, problem(Code::WrongValue, 0, message));
+            return self.record(
+                place,
+                Severity::Error,
+                problem(Code::WrongValue, 0, message),
+            );
         }
         let words = target.words();
         if let (Some(words), Some(given)) =
@@ -263,7 +273,7 @@ impl<'a, 's> Typing<'a, 's> {
                 "expected {}, but the template returns {gives}",
                 target.describe()
             );
-            return self.record(path, Severity::Error, problem(Code::NotInEnum, 0, message));
+            return self.record(place, Severity::Error, problem(Code::NotInEnum, 0, message));
         }
         for Constant { node, at } in gives.constants() {
             let offset = *at as usize;
@@ -274,19 +284,19 @@ impl<'a, 's> Typing<'a, 's> {
                     shortened(&node.to_text())
                 );
                 self.record(
-                    path,
+                    place,
                     Severity::Error,
                     problem(Code::WrongValue, offset, message),
                 );
             } else if let Some(words) = words {
-                self.word(path, &target.spelled(node), words, offset);
+                self.word(place, &target.spelled(node), words, offset);
             }
         }
-        self.doubtful(path, gives, target);
+        self.doubtful(place, gives, target);
     }
 
     /// Reports a word that is not in the enum of a schema.
-    fn word(&self, path: &str, node: &Node, words: &[Node], offset: usize) {
+    fn word(&self, place: PlaceRef<'_>, node: &Node, words: &[Node], offset: usize) {
         let text = node.to_text();
         let text = text.trim();
         if text.is_empty() || words.iter().any(|word| word.to_text() == text) {
@@ -298,12 +308,12 @@ impl<'a, 's> Typing<'a, 's> {
         };
         let (message, hint) = explain_word(&trimmed, words);
         let found = problem(Code::NotInEnum, offset, message);
-        self.record(path, Severity::Error, TemplateError { hint, ..found });
+        self.record(place, Severity::Error, TemplateError { hint, ..found });
     }
 
     /// Warns about a text field that could be declared with the needed type: its value may be a number now and a word
     /// later.
-    fn doubtful(&self, path: &str, gives: &Type<'s>, target: &Target<'s>) {
+    fn doubtful(&self, place: PlaceRef<'_>, gives: &Type<'s>, target: &Target<'s>) {
         let is_plain = |schema: Schema<'s>| {
             schema.kinds() == Kinds::TEXT && !schema.is_of_map() && schema.words().is_none()
         };
@@ -317,13 +327,13 @@ impl<'a, 's> Typing<'a, 's> {
             let hint = Some(format!(
                 "declare the field that the template reads as {wanted}, or convert it with `toInt` or `toBool`"
             ));
-            self.record(path, Severity::Warning, TemplateError { hint, ..found });
+            self.record(place, Severity::Warning, TemplateError { hint, ..found });
         }
     }
 
     fn list(
         &self,
-        path: &str,
+        place: PlaceRef<'_>,
         template: &Template,
         inference: &Inference<'s>,
         target: Option<&Target<'s>>,
@@ -331,12 +341,11 @@ impl<'a, 's> Typing<'a, 's> {
         let Some(listed) = self.listed else {
             return;
         };
-        let place = self.at.place(path);
+        let at = self.at.place(place);
         let takes = target.filter(|_| template.is_single_expression());
         for expression in &inference.expressions {
-            let key = (path.into(), format!("{} is listed", expression.offset));
-            if self.reported.borrow_mut().insert(key) {
-                let typed = Typed::new(&place, expression, takes.map(Target::describe));
+            if self.is_new(place, format!("{} is listed", expression.offset)) {
+                let typed = Typed::new(&at, expression, takes.map(Target::describe));
                 listed.borrow_mut().push(typed);
             }
         }

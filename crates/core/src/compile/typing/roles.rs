@@ -25,7 +25,7 @@ impl Typing<'_, '_> {
                     let names = words.iter().map(|word| word.to_text().into());
                     children[at].bound_roles = names.collect();
                 }
-                None => self.record(&leaf.path, Severity::Warning, unknown_role()),
+                None => self.record(leaf.path.here(), Severity::Warning, unknown_role()),
             }
             self.element = None;
         }

@@ -222,7 +222,7 @@ fn mistakes_are_found_with_their_places() {
         (one("resources: [{ name: a }]"), "`kind` is missing"),
         (one("kubectl: { get: [{ name: a }] }"), "`kind` is missing"),
         (one("kubectl: { get: [{ kind: a, field: b, format: json }] }"), "are mutually exclusive"),
-        (one("kubectl: { get: [{ kind: a, jq: b, yq: c }] }"), "`jq` and `yq` exclude"),
+        (one("kubectl: { get: [{ kind: a, jq: b, yq: c }] }"), "`jq` and `yq` are mutually exclusive"),
         (one("kubectl: { logs: [{ name: a, labelSelector: b }] }"), "are mutually exclusive"),
         (one("kubectl: { exec: [{ name: a, command: [] }] }"), "the value is empty"),
         (one("kubectl: { apply: [{}] }"), "one of `file`, `inline` is missing"),

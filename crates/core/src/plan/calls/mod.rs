@@ -4,7 +4,7 @@ mod token;
 
 use std::time::Duration;
 
-use super::{Gate, Leaf, Moments};
+use super::{Gate, Leaf, Moments, PlanPlace};
 use crate::value::Key;
 
 pub use token::{Piece, Retry};
@@ -32,7 +32,7 @@ pub struct CallPlan {
     /// The key under `.external`, unique among the calls of one import.
     pub name: Key,
     /// Its path in the Katalog, or in the Motif of `import`.
-    pub path: Box<str>,
+    pub path: PlanPlace,
     /// The import that declares it, as an index into [`OperatorPlan::imports`](super::OperatorPlan::imports); `None` for
     /// the Katalog.
     pub import: Option<usize>,

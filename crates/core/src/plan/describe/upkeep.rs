@@ -19,7 +19,24 @@ pub(super) fn of(plan: &ChildPlan) -> impl Iterator<Item = (&'static str, Node)>
         scale,
         rolls,
         spread,
-        ..
+        // `child` describes these.
+        path: _,
+        import: _,
+        block: _,
+        kind: _,
+        mode: _,
+        for_each: _,
+        gate: _,
+        on_false: _,
+        name: _,
+        name_rule: _,
+        namespace: _,
+        body: _,
+        whole_lists: _,
+        force_conflict: _,
+        adopt: _,
+        bound_roles: _,
+        reach: _,
     } = plan;
     let entries = [
         recreates.then(|| ("recreates", Node::from(true))),

@@ -1,6 +1,6 @@
 //! Events that trigger a pass.
 
-use super::{Changes, escaped, key::KeyPlan};
+use super::{Changes, PlanPlace, escaped, key::KeyPlan};
 use crate::{
     api::names,
     plan::ResourceType,
@@ -11,7 +11,7 @@ use crate::{
 #[derive(Debug)]
 pub struct EventPlan {
     /// Its path in the Katalog, for messages.
-    pub path: Box<str>,
+    pub path: PlanPlace,
     /// The name below `.events`.
     pub name: Key,
     /// The paths and the texts that an Event must have there; at least one.

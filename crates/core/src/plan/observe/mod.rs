@@ -3,7 +3,7 @@
 mod events;
 mod key;
 
-use super::{ChildPlan, GroupKind, ResourceType, kinds};
+use super::{ChildPlan, GroupKind, PlanPlace, ResourceType, kinds};
 use crate::{api::observe::Change, value::Path};
 
 pub use events::{EventPlan, event_kind};
@@ -23,7 +23,7 @@ pub struct ObservePlan {
 #[derive(Debug)]
 pub struct WatchPlan {
     /// Its path in the Katalog, for messages.
-    pub path: Box<str>,
+    pub path: PlanPlace,
     /// Their kind.
     pub kind: ResourceType,
     /// Their namespace; `None` is any.
@@ -78,7 +78,7 @@ impl WatchPlan {
     pub(crate) fn of_endpoint_slices() -> Self {
         let kind = endpoint_slice();
         Self {
-            path: "observe.watch".into(),
+            path: PlanPlace::new("observe.watch".into()),
             kind,
             namespace: None,
             name: None,

@@ -163,7 +163,7 @@ fn read(
     if let (Some(leaf), false) = (&entry.namespace, entry.permits(own, namespace.as_deref())) {
         let namespace = namespace.as_deref().unwrap_or_default();
         return Err(RenderError {
-            path: leaf.path.clone(),
+            path: leaf.path.clone().into(),
             message: format!(
                 "nothing is read from namespace `{namespace}`: `allowedNamespaces` does not permit it"
             ),

@@ -55,7 +55,7 @@ impl<'d> Renderer<'_, 'd> {
     pub(super) fn unmet(&mut self, gate: &Gate) -> Result<Option<Box<str>>, RenderError> {
         for condition in gate.iter() {
             if !self.holds(condition)? {
-                return Ok(Some(condition.path.clone()));
+                return Ok(Some(condition.path.clone().into()));
             }
         }
         Ok(None)
@@ -98,7 +98,7 @@ impl<'d> Renderer<'_, 'd> {
             Operand::Path(path) => {
                 if let Some(message) = self.frame.sources.why_not([path]) {
                     return Err(RenderError {
-                        path: condition.path.clone(),
+                        path: condition.path.clone().into(),
                         message,
                         reason: Reason::Unavailable,
                     });
@@ -152,7 +152,7 @@ impl<'d> Renderer<'_, 'd> {
             Window::Cron(schedule, length) => {
                 let text = self.text(schedule)?;
                 let parsed = Schedule::parse(&text).map_err(|error| RenderError {
-                    path: condition.path.clone(),
+                    path: condition.path.clone().into(),
                     message: error.to_string(),
                     reason: Reason::WrongType,
                 })?;
@@ -171,7 +171,7 @@ impl<'d> Renderer<'_, 'd> {
             return Ok(None);
         }
         let wrong = || RenderError {
-            path: leaf.path.clone(),
+            path: leaf.path.clone().into(),
             message: format!(
                 "`{}` must return a time of the day, `HH:MM`",
                 leaf.template.source()

@@ -110,7 +110,7 @@ impl Renderer<'_, '_> {
         match gate::regex(&pattern) {
             Ok(regex) => Ok(regex.is_match(text)),
             Err(why) => Err(RenderError {
-                path: right.path.clone(),
+                path: right.path.clone().into(),
                 message: format!(
                     "`{}` must return a regular expression: {why}",
                     right.template.source()
@@ -138,7 +138,7 @@ impl Renderer<'_, '_> {
             .sources
             .is_unique(path)
             .map_err(|why| RenderError {
-                path: condition.path.clone(),
+                path: condition.path.clone().into(),
                 message: why.to_owned(),
                 reason: Reason::Unavailable,
             })

@@ -194,7 +194,7 @@ impl Rules<'_> {
                 CompletionTarget::Rendered(leaf) => {
                     let text = renderer.text(leaf)?;
                     rendered_target(&text).map_err(|message| RenderError {
-                        path: leaf.path.clone(),
+                        path: leaf.path.clone().into(),
                         message,
                         reason: Reason::TemplateFailed,
                     })?

@@ -286,7 +286,7 @@ fn field_value(
         return Ok(FieldResult::New(Node::Null));
     };
     let value = kind.apply(value).map_err(|mismatch| RenderError {
-        path: field.value.path.clone(),
+        path: field.value.path.clone().into(),
         message: format!("status.{} takes {}", field.path, wanted(&mismatch)),
         reason: Reason::WrongType,
     })?;

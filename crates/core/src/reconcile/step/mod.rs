@@ -1,12 +1,12 @@
 //! One pass: decides the wanted state of a custom resource's children from what was observed.
 //!
 //! ```text
-//!  Observed ── collect   ──► reads are missing: Step::Need; held back, or a call failed: Step::Done(Cycle)
+//!  Observed ── collect   ──► reads are missing: StepResult::Need; held back, or a call failed: StepResult::Done(Cycle)
 //!                  │
 //!               `pass`    gates of the blocks, then child by child: which to create, keep or delete
-//!               `object`  a child's name, and its wanted state: `generated`, `copies` and `rolling` add data that
-//!                         they request during rendering, and the pass is called again: Step::Need
-//!               `rest`    undeclared children are deleted; the inventory for the next pass: Step::Done(Cycle)
+//!               `object`  a child's name, and its wanted state: `generated_secret`, `copies` and `rolling` add data that
+//!                         they request during rendering, and the pass is called again: StepResult::Need
+//!               `prune`   undeclared children are deleted; the inventory for the next pass: StepResult::Done(Cycle)
 //! ```
 
 mod copies;

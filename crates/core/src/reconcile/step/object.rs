@@ -197,7 +197,7 @@ pub(super) fn check_name(
     (rule, name): (NameRule, &str),
 ) -> Result<(), RenderError> {
     rule.check(name).map_err(|message| RenderError {
-        path: leaf.path.clone(),
+        path: leaf.path.clone().into(),
         message: if plan.reads_secrets(declared.import, &leaf.template) {
             "the rendered name is not valid; it is not shown, because its template reads a Secret"
                 .to_owned()

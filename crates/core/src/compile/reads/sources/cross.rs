@@ -139,7 +139,7 @@ impl PlanReads {
     /// Checks a selector of a resource: it may read the custom resource and earlier entries.
     pub(in crate::compile::reads) fn choice(&mut self, leaf: &Leaf, around: ReadScope<'_>) {
         let place = ReadPosition {
-            field: &leaf.path,
+            at: leaf.path.here(),
             source: Some(leaf.template.source()),
         };
         for path in leaf.template.reads() {

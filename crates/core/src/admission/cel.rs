@@ -1,1 +1,0 @@
-//! Rules as expressions of CEL.
