@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use orkestra_cluster::client;
+use orkestra_cluster::{client, wire::Wire};
 
 use super::{
     Failure, changes,
@@ -87,7 +87,8 @@ async fn compare(args: Args) -> Result<Diffed, Failure> {
         fetch,
     };
     let connection = client::connect(&args.cluster.options()).await?;
-    let comparing = diff::diff(&connection.client, &request);
+    let wire = Wire::new(connection.client);
+    let comparing = Box::pin(diff::diff(&wire, &request));
     let diffed = output::progress("comparing with the cluster", comparing).await;
     let diffed = diffed.map_err(|error| {
         if error.is_unreachable() {

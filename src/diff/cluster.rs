@@ -3,29 +3,17 @@
 use std::{
     future::Future,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
-use kube::{
-    Api,
-    api::{ListParams, Patch, PatchParams},
-    core::{ApiResource, DynamicObject, GroupVersionKind, TypeMeta},
-    discovery::{Scope, pinned_kind},
-};
+use orkestra_cluster::wire::{Scope, Served, Wire, WireError};
 use orkestra_core::{
-    plan::{ChildKey, OperatorPlan, ResourceType},
-    value::Node,
+    plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, ResourceType},
+    value::{Fault, Node},
 };
 use serde_json::Value;
 
-/// The deadline of one request.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Objects per page.
 const PAGE: u32 = 500;
-/// The status of an apply that would take over fields of other managers.
-const CONFLICT: u16 = 409;
-/// The status for a missing object or namespace.
-const NOT_FOUND: u16 = 404;
 
 /// Why a comparison with the cluster failed.
 #[derive(Debug, thiserror::Error)]
@@ -40,11 +28,8 @@ pub enum Error {
         what: String,
         /// The cause.
         #[source]
-        source: Box<kube::Error>,
+        source: WireError,
     },
-    /// A request was not answered in time.
-    #[error("cannot {0}: no answer within {seconds} s", seconds = PATIENCE.as_secs())]
-    Silent(String),
 }
 
 impl Error {
@@ -52,36 +37,28 @@ impl Error {
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::NotServed(_) => false,
-            Self::Silent(_) => true,
-            Self::Request { source, .. } => !matches!(**source, kube::Error::Api(_)),
+            Self::Request { source, .. } => matches!(source, WireError::Unavailable(_)),
         }
     }
 }
 
-/// A kind as the cluster serves it.
-#[derive(Debug, Clone)]
-pub(super) struct Served {
-    resource: ApiResource,
-    namespaced: bool,
-}
-
 /// A cluster, with a cache of its kinds.
 pub(super) struct LiveCluster {
-    client: kube::Client,
+    wire: Wire,
     kinds: Mutex<Vec<Served>>,
 }
 
 impl LiveCluster {
-    pub(super) fn new(client: kube::Client) -> Self {
+    pub(super) fn new(wire: Wire) -> Self {
         Self {
-            client,
+            wire,
             kinds: Mutex::default(),
         }
     }
 
     /// Returns how a kind is served.
     pub(super) async fn kind(&self, kind: &ResourceType) -> Result<Served, Error> {
-        self.served(&kind.group, &kind.version, &kind.kind).await
+        self.served(&kind.group_kind(), &kind.version).await
     }
 
     /// Returns how the kind of a rendered object is served.
@@ -93,46 +70,27 @@ impl LiveCluster {
         let text = |field| object.get(field).and_then(Node::as_str).unwrap_or_default();
         let version = text("apiVersion");
         let (group, version) = version.split_once('/').unwrap_or(("", version));
+        let kind = GroupKind {
+            group: group.into(),
+            kind: text("kind").into(),
+        };
         // The version is the plan's: equal objects of two versions are one.
-        let known = operator
-            .kinds()
-            .find(|kind| *kind.group == *group && *kind.kind == *text("kind"));
+        let known = operator.kinds().find(|known| known.group_kind() == kind);
         let version = known.map_or(version, |kind| &*kind.version);
-        self.served(group, version, text("kind")).await
+        self.served(&kind, version).await
     }
 
-    async fn served(&self, group: &str, version: &str, kind: &str) -> Result<Served, Error> {
-        if let Some(known) = self.known(group, version, kind) {
+    async fn served(&self, kind: &GroupKind, version: &str) -> Result<Served, Error> {
+        let is_it = |served: &&Served| served.is(kind) && *served.version == *version;
+        if let Some(known) = self.kinds().iter().find(is_it).cloned() {
             return Ok(known);
         }
-        let gvk = GroupVersionKind::gvk(group, version, kind);
-        let name = || format!("{kind} in {}", gvk.api_version());
-        let asked = within(
-            format!("discover {}", name()),
-            pinned_kind(&self.client, &gvk),
-        )
-        .await;
-        let (resource, capabilities) = match asked {
-            Ok(found) => found,
-            Err(Error::Request { source, .. }) if is_missing(&source) => {
-                return Err(Error::NotServed(name()));
-            }
-            Err(error) => return Err(error),
-        };
-        let served = Served {
-            resource,
-            namespaced: capabilities.scope == Scope::Namespaced,
-        };
+        let name = format!("{kind} in version {version}");
+        let asked = self.wire.discover(&kind.group, version, &kind.kind);
+        let served = described(&format!("discover {name}"), asked).await?;
+        let served = served.ok_or(Error::NotServed(name))?;
         self.kinds().push(served.clone());
         Ok(served)
-    }
-
-    fn known(&self, group: &str, version: &str, kind: &str) -> Option<Served> {
-        let is_it = |served: &&Served| {
-            let resource = &served.resource;
-            (&*resource.group, &*resource.version, &*resource.kind) == (group, version, kind)
-        };
-        self.kinds().iter().find(is_it).cloned()
     }
 
     fn kinds(&self) -> MutexGuard<'_, Vec<Served>> {
@@ -146,30 +104,29 @@ impl LiveCluster {
         namespace: Option<&str>,
         labels: &str,
     ) -> Result<Vec<Node>, Error> {
-        let api = self.api(kind, namespace);
-        let mut params = ListParams::default().limit(PAGE).labels(labels);
-        let mut objects = Vec::new();
+        let scope = Scope {
+            namespace: namespace.filter(|_| kind.namespaced).map(str::to_owned),
+            selector: (!labels.is_empty()).then(|| labels.to_owned()),
+            fields: None,
+        };
+        let what = format!("list {}", kind.plural);
+        let (mut objects, mut next) = (Vec::new(), None);
         loop {
-            let what = format!("list {}", kind.resource.plural);
-            let page = within(what, api.list(&params)).await?;
-            for mut object in page.items {
-                // Items of a list have no apiVersion and kind.
-                object.types.get_or_insert_with(|| TypeMeta {
-                    api_version: kind.resource.api_version.clone(),
-                    kind: kind.resource.kind.clone(),
-                });
-                objects.push(node(&object));
+            let asked = self.wire.list_page(kind, &scope, PAGE, next.as_deref());
+            let page = described(&what, asked).await?;
+            for object in page.items {
+                objects.push(described(&what, async { whole(kind, object) }).await?);
             }
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => params = params.continue_token(&token),
-                None => return Ok(objects),
+            next = page.next;
+            if next.is_none() {
+                return Ok(objects);
             }
         }
     }
 
     /// Returns the live object with the namespace and name of this one.
     pub(super) async fn same(&self, kind: &Served, object: &Node) -> Result<Option<Node>, Error> {
-        self.get(kind, namespace_of(object), name_of(object)).await
+        self.get(kind, &key_of(kind, object)).await
     }
 
     /// Returns an object that a pass requests.
@@ -180,23 +137,19 @@ impl LiveCluster {
     ) -> Result<Option<Node>, Error> {
         let known = operator.kinds().find(|kind| kind.group_kind() == key.kind);
         let version = known.map_or("v1", |kind| &*kind.version);
-        let kind = self
-            .served(&key.kind.group, version, &key.kind.kind)
-            .await?;
-        self.get(&kind, key.object.namespace.as_deref(), &key.object.name)
-            .await
+        let kind = self.served(&key.kind, version).await?;
+        self.get(&kind, &key.object).await
     }
 
-    async fn get(
-        &self,
-        kind: &Served,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> Result<Option<Node>, Error> {
-        let api = self.api(kind, namespace);
-        let what = format!("get {} {name}", kind.resource.plural);
-        let found = within(what, api.get_opt(name)).await?;
-        Ok(found.map(|object| node(&object)))
+    async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Option<Node>, Error> {
+        let what = format!("get {} {}", kind.plural, key.name);
+        described(&what, async {
+            match self.wire.get(kind, key).await {
+                Err(WireError::NotFound(_)) => Ok(None),
+                found => found.map(Some),
+            }
+        })
+        .await
     }
 
     /// Returns the object as it would be after an apply by the operator, and the API server's message on fields that other
@@ -207,29 +160,21 @@ impl LiveCluster {
         manager: &str,
         object: &Node,
     ) -> Result<(Value, Option<String>), Error> {
-        let (api, name) = (self.api(kind, namespace_of(object)), name_of(object));
-        let wanted = object.to_json();
-        let params = PatchParams {
-            dry_run: true,
-            ..PatchParams::apply(manager)
-        };
-        let what = || format!("apply {} {name} as a dry run", kind.resource.plural);
-        let apply = async |params: &PatchParams| {
-            within(what(), api.patch(name, params, &Patch::Apply(&wanted))).await
-        };
-        let applied = apply(&params).await;
-        match applied {
-            Ok(after) => Ok((node(&after).to_json(), None)),
-            Err(Error::Request { source, .. }) if code(&source) == Some(CONFLICT) => {
-                let after = apply(&params.force()).await?;
-                Ok((node(&after).to_json(), Some(source.to_string())))
+        let (wire, key) = (self.wire.dry_run(), key_of(kind, object));
+        let what = format!("apply {} {} as a dry run", kind.plural, key.name);
+        let apply = async |force| wire.apply(kind, &key, manager, force, object).await;
+        described(&what, async {
+            match apply(false).await {
+                Ok(after) => Ok((after.to_json(), None)),
+                Err(WireError::Conflict { message, .. }) => {
+                    Ok((apply(true).await?.to_json(), Some(message)))
+                }
+                // Its namespace is not created yet.
+                Err(WireError::NotFound(_)) => Ok((object.to_json(), None)),
+                Err(error) => Err(error),
             }
-            // Its namespace is not created yet.
-            Err(Error::Request { source, .. }) if code(&source) == Some(NOT_FOUND) => {
-                Ok((wanted.clone(), None))
-            }
-            Err(error) => Err(error),
-        }
+        })
+        .await
     }
 
     /// Sets the namespace of an object from a file that has none, like kubectl.
@@ -239,53 +184,44 @@ impl LiveCluster {
         }
         let mut json = object.to_json();
         if let Some(Value::Object(metadata)) = json.get_mut("metadata") {
-            metadata.insert(
-                "namespace".to_owned(),
-                self.client.default_namespace().into(),
-            );
+            metadata.insert("namespace".to_owned(), self.wire.default_namespace().into());
             *object = Node::from(&json);
         }
     }
+}
 
-    fn api(&self, kind: &Served, namespace: Option<&str>) -> Api<DynamicObject> {
-        match namespace.filter(|_| kind.namespaced) {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &kind.resource),
-            None => Api::all_with(self.client.clone(), &kind.resource),
-        }
+/// Adds the request to its error.
+async fn described<T>(
+    what: &str,
+    asked: impl Future<Output = Result<T, WireError>>,
+) -> Result<T, Error> {
+    asked.await.map_err(|source| Error::Request {
+        what: what.to_owned(),
+        source,
+    })
+}
+
+/// Returns an item of a list with `apiVersion` and `kind`, which lists omit.
+fn whole(kind: &Served, mut object: Node) -> Result<Node, WireError> {
+    if let Some(fault) = Fault::all_of(&object).pop() {
+        let name = key_of(kind, &object).name;
+        return Err(WireError::Unreadable(format!("{name}: {fault}")));
     }
-}
-
-async fn within<T>(what: String, asked: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
-    match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(source)) => Err(Error::Request {
-            what,
-            source: Box::new(source),
-        }),
-        Err(_) => Err(Error::Silent(what)),
+    if let Node::Map(fields) = &mut object {
+        fields.insert("apiVersion".into(), Node::from(kind.api_version()));
+        fields.insert("kind".into(), Node::from(&*kind.kind));
     }
+    Ok(object)
 }
 
-/// True if discovery found no such kind.
-fn is_missing(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Discovery(_)) || code(error) == Some(NOT_FOUND)
-}
-
-fn code(error: &kube::Error) -> Option<u16> {
-    match error {
-        kube::Error::Api(status) => Some(status.code),
-        _ => None,
-    }
-}
-
-fn node(object: &DynamicObject) -> Node {
-    serde_json::to_value(object).map_or(Node::Null, |value| Node::from(&value))
-}
-
-fn name_of(object: &Node) -> &str {
+fn key_of(kind: &Served, object: &Node) -> ObjectKey {
     let metadata = object.get("metadata");
     let name = metadata.and_then(|metadata| metadata.get("name")?.as_str());
-    name.unwrap_or_default()
+    let namespace = namespace_of(object).filter(|_| kind.namespaced);
+    ObjectKey {
+        namespace: namespace.map(Into::into),
+        name: name.unwrap_or_default().into(),
+    }
 }
 
 fn namespace_of(object: &Node) -> Option<&str> {

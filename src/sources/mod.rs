@@ -29,9 +29,8 @@ const CLIENTS: [&str; 3] = ["kube::Client", "use kube::{", "kube::Api"];
 
 /// What may use the client itself: what builds it, commands at the desk, and leader election, whose connection is its own so that
 /// nothing else delays the renewal of the Lease.
-const CLIENT_USERS: [&str; 6] = [
+const CLIENT_USERS: [&str; 5] = [
     "src/cli",
-    "src/diff",
     "src/e2e",
     "src/lead",
     "src/runtime/context",
