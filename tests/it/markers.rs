@@ -139,7 +139,11 @@ async fn values_of_secrets_are_disclosed_nowhere() -> Result<()> {
             wanted.iter().all(|part| message(pond).contains(part))
         })
         .await?;
-    ensure!(message(&pond).contains("is not shown"), "{}", message(&pond));
+    ensure!(
+        message(&pond).contains("is not shown"),
+        "{}",
+        message(&pond)
+    );
     let mut markers = markers(&secrets).await?;
     // Once more after a rotation.
     let before = secrets.fetch("north-drawn").await?;

@@ -6,6 +6,7 @@ pub(crate) mod sink;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use orkestra_ground::tasks::Task;
 use serde_json::{Value, json};
 use testbed::eventually;
 
@@ -40,6 +41,7 @@ async fn running_with(
             .extend(["--external-env".to_owned(), (*name).to_owned()]);
         scenario.environment.push((name, (*value).to_owned()));
     }
+    scenario.accept_faults();
     let katalog = input(katalog)?;
     scenario.grant(&katalog).await?;
     scenario.start().await?;
@@ -106,19 +108,39 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     reported(&ponds, "south", "ChildrenNotReady").await?;
     assert_eq!(maps.get("south-flags").await?, None);
     neither_the_api_server_nor_a_variable_is_permitted(&scenario, &sink).await?;
+    a_call_whose_task_ends_is_made_again(&scenario).await?;
     // What was made stays when a call fails later.
     sink.answer("/health", 503, PLANTED);
     ponds
         .patch(
             "north",
-            &json!({ "spec": { "image": "registry.example/web:4" } }),
+            &json!({ "spec": { "image": "registry.example/web:5" } }),
         )
         .await?;
     reported(&ponds, "north", "ExternalCallFailed").await?;
     let deployment = deployments.fetch("north").await?;
     let image = waters::text(&deployment, "/spec/template/spec/containers/0/image");
-    assert_eq!(image, "registry.example/web:3");
+    assert_eq!(image, "registry.example/web:4");
     ensure_nothing_planted(&scenario).await
+}
+
+/// Ends the tasks of a call, and checks that the custom resource is handled all the same.
+async fn a_call_whose_task_ends_is_made_again(scenario: &Scenario) -> Result<()> {
+    let deployments = scenario.objects("deployments");
+    for (task, image) in [(Task::ExternalCall, "6"), (Task::ExternalConnection, "4")] {
+        let (failed, _) = scenario.task_counts(task).await?;
+        scenario.strike(task).await?;
+        let image = format!("registry.example/web:{image}");
+        let change = json!({ "spec": { "image": image } });
+        scenario.objects("ponds").patch("north", &change).await?;
+        let field = "/spec/template/spec/containers/0/image";
+        deployments
+            .until_equal("north", field, json!(image), LIMIT)
+            .await?;
+        let (now, _) = scenario.task_counts(task).await?;
+        ensure!(now == failed + 1, "{task:?}: {now}");
+    }
+    Ok(())
 }
 
 /// Checks that neither a child is made nor another call, and that the condition says why.

@@ -55,7 +55,7 @@ const OTHERS: [Task; 10] = [
 ];
 
 /// Tasks that are ended in the scenario of what they do.
-const IN_THEIR_SCENARIO: [(Task, &str); 8] = [
+const IN_THEIR_SCENARIO: [(Task, &str); 10] = [
     (Task::Review, "tests/it/gateway/ends.rs"),
     (Task::WebhookCertificate, "tests/it/gateway/ends.rs"),
     (Task::WebhookConfigurations, "tests/it/gateway/ends.rs"),
@@ -64,11 +64,13 @@ const IN_THEIR_SCENARIO: [(Task, &str); 8] = [
     (Task::Sources, "tests/it/komposer/mod.rs"),
     (Task::Files, "tests/it/files.rs"),
     (Task::Probe, "tests/it/outage.rs"),
+    (Task::ExternalCall, "tests/it/external/mod.rs"),
+    (Task::ExternalConnection, "tests/it/external/mod.rs"),
 ];
 
 /// Tasks that no live test ends, and why. They start as the others do, and the unit tests of `crates/ground/src/tasks` show what
 /// follows.
-const NOT_ENDED: [(Task, &str); 11] = [
+const NOT_ENDED: [(Task, &str); 9] = [
     (
         Task::OperatorUnderTest,
         "belongs to `ork e2e`, which fails with it",
@@ -84,14 +86,6 @@ const NOT_ENDED: [(Task, &str); 11] = [
     (
         Task::SourceConnection,
         "belongs to one request of a fetch, which fails with it",
-    ),
-    (
-        Task::ExternalCall,
-        "its error is the answer of the call, as that of any failed call",
-    ),
-    (
-        Task::ExternalConnection,
-        "belongs to one call, which fails with it",
     ),
     (
         Task::ExternalRoots,
