@@ -119,7 +119,7 @@ pub enum FailureScope {
     /// health: otherwise authors of custom resources could degrade an operator that others use.
     CustomResource,
     /// The namespace of the custom resource, unless other namespaces have such failures too: its quota, its policies, its
-    /// deletion.
+    /// deletion, the services that its custom resources name, other clients that write its objects.
     Namespace,
     /// The operator.
     Operator,
@@ -149,12 +149,12 @@ impl Reason {
             | Self::FieldConflict
             | Self::ChildFailed
             | Self::ChildMissing => FailureScope::CustomResource,
-            Self::Denied => FailureScope::Namespace,
+            Self::Denied | Self::ExternalCallFailed | Self::WriteConflict => {
+                FailureScope::Namespace
+            }
             Self::Forbidden
             | Self::KindNotServed
             | Self::Unavailable
-            | Self::ExternalCallFailed
-            | Self::WriteConflict
             | Self::Panicked
             | Self::Autoscaled
             | Self::Ending
