@@ -37,8 +37,8 @@ super::reasons! {
             "A permission is missing.",
             "Grant the rule that the message names; `ork generate rbac` prints all rules.";
         Denied, Transient, Backoff,
-            "Admission, a quota or a terminating namespace refused the write.",
-            "Ask the owner of the policy, or raise the quota.";
+            "Admission, a quota, a terminating namespace or RBAC escalation prevention refused the write.",
+            "Ask the owner of the policy, or raise the quota; a role or a binding can grant only permissions that Orkestra has.";
         NamespaceMissing, Transient, Slowly,
             "The namespace of a child does not exist.",
             "Create the namespace, or choose another one.";
