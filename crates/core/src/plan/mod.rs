@@ -44,7 +44,6 @@ pub(crate) mod references;
 pub(crate) mod roots;
 pub(crate) mod rules;
 mod scale;
-mod secret_taint;
 mod status;
 mod targets;
 mod tree;
