@@ -1,9 +1,9 @@
-//! `cross`: a custom resource reads from no namespace but its own, unless the Katalog permits it.
+//! `cross`: a custom resource reads from no namespace but its own, unless the Katalog permits it, and no Secret of another Katalog.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::scenario::{LIMIT, Objects, Scenario, condition};
+use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -63,11 +63,35 @@ async fn a_custom_resource_reads_from_no_namespace_that_the_katalog_does_not_per
     scenario.check_running()
 }
 
-/// Waits until the pond is refused what it reads from that namespace.
-async fn until_refused(ponds: &Objects, namespace: &str) -> Result<Value> {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_that_an_operator_of_another_katalog_operates_is_not_read() -> Result<()> {
+    let (keys, borrowers) = (input("cross/keys.yaml")?, input("cross/borrowers.yaml")?);
+    let mut scenario = Scenario::new("keys").await?;
+    scenario.grant(&keys).await?;
+    scenario.grant(&borrowers).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.start().await?;
+    let labels = json!({ format!("{}/shared", scenario.group): "yes" });
+    let key = json!({
+        "metadata": { "name": "north-key", "labels": labels, "annotations": { "note": "abyssal" } },
+    });
+    scenario.objects("secrets").create(&key).await?;
+    scenario.apply(&keys)?;
+    scenario.katalog_is("keys", "True", "Running").await?;
+    scenario.apply(&borrowers)?;
+    waters::pond(&scenario, "north", &json!({})).await?;
+    let ponds = scenario.objects("ponds");
+    until_refused(&ponds, "operators of the same Katalog only").await?;
+    let maps = scenario.objects("configmaps");
+    ensure!(maps.get("north-borrowed").await?.is_none());
+    scenario.check_running()
+}
+
+/// Waits until the pond is refused what it reads, for a reason with that text, such as a namespace.
+async fn until_refused(ponds: &Objects, reason: &str) -> Result<Value> {
     ponds
         .until("north", "is refused what it reads", LIMIT, |pond| {
-            refusal(pond).contains(namespace)
+            refusal(pond).contains(reason)
         })
         .await
 }

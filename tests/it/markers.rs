@@ -133,7 +133,7 @@ async fn values_of_secrets_are_disclosed_nowhere() -> Result<()> {
     scenario.katalog_is("waters", "True", "Running").await?;
     waters::pond(&scenario, "north", &json!({ "login": "login" })).await?;
     let ponds = scenario.objects("ponds");
-    let wanted = ["-invalid", "-label", "number", "port"];
+    let wanted = ["-invalid", "-label", "number", "-chained", "port"];
     let pond = ponds
         .until("north", "reports all that fails", LIMIT, |pond| {
             wanted.iter().all(|part| message(pond).contains(part))

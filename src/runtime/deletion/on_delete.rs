@@ -23,7 +23,7 @@ use crate::runtime::{
         answers::answer,
         events::{log_write, report_events},
         execute::delete_child,
-        failure::failure,
+        failure::{failure, withheld},
         metadata::{WantedMetadata, write_metadata},
         next, observe, report, soonest,
     },
@@ -188,6 +188,6 @@ async fn create(pass: &Pass<'_>, observed: &Observed, job: &OnDeleteJob) -> Resu
                 message: "an object of this name exists and is not the onDelete Job of this custom resource".to_owned(),
             })
         }
-        Err(error) => Err(failure(&job.key, &error)),
+        Err(error) => Err(withheld(failure(&job.key, &error), job.shows_secrets)),
     }
 }

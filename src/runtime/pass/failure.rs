@@ -3,13 +3,14 @@
 use orkestra_cluster::wire::WireError;
 use orkestra_core::{
     plan::ChildKey,
+    reasons::Reason,
     reconcile::{record::CrRecord, step::Failure},
 };
 
 use crate::runtime::shared::bound_plan::BoundPlan;
 
 /// Replaces messages of the API server that may contain a Secret's values.
-pub(super) const WITHHELD: &str =
+const WITHHELD: &str =
     "the API server's message is not shown, because the object contains values of a Secret";
 
 /// Describes a refused request.
@@ -18,6 +19,23 @@ pub(in crate::runtime) fn failure(key: &ChildKey, error: &WireError) -> Failure 
         reason: error.reason(),
         at: key.to_string(),
         message: error.to_string(),
+    }
+}
+
+/// Removes the API server's message from the failure to write an object if the message may contain a Secret's values: the object
+/// does, and the reason is one whose messages quote values.
+pub(in crate::runtime) fn withheld(failure: Failure, shows_secrets: bool) -> Failure {
+    let quotes = matches!(
+        failure.reason,
+        Reason::Invalid | Reason::Denied | Reason::Unavailable
+    );
+    if shows_secrets && quotes {
+        Failure {
+            message: WITHHELD.to_owned(),
+            ..failure
+        }
+    } else {
+        failure
     }
 }
 

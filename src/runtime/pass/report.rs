@@ -15,7 +15,7 @@ use orkestra_core::{
 
 use super::{
     NextPass, Pass,
-    failure::{WITHHELD, failure_of_cr},
+    failure::failure_of_cr,
     outcome::{WAIT, after_failure},
 };
 
@@ -90,11 +90,8 @@ pub(super) async fn write_status(
             Err(WireError::Conflict { .. }) => NextPass::Retry,
             Err(WireError::Forbidden { .. }) => NextPass::After(WAIT),
             Err(error @ WireError::Invalid { .. }) => {
-                let words = if pass.bound.plan.status_shows_secrets() {
-                    WITHHELD.to_owned()
-                } else {
-                    error.to_string()
-                };
+                // It quotes no value of a Secret: the compiler refuses a status with one.
+                let words = error.to_string();
                 let mut failed = failure_of_cr(pass.bound, &after.cr, &error);
                 failed.message = format!("the status is not written: {words}");
                 pass.shared.status_refused(plan, words);

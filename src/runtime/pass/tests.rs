@@ -9,6 +9,7 @@ use orkestra_core::{
 use orkestra_ground::Clock;
 
 use super::{
+    failure::withheld,
     next,
     outcome::{NextPass, Passed, WAIT},
     reconcile::{LEAST_WAIT, due},
@@ -65,6 +66,20 @@ fn a_failure_of_the_custom_resource_itself_counts_by_its_reason() {
         // Nothing reports that a webhook refuses no longer.
         assert_ne!(failed.retried().next, NextPass::Settled, "{reason}");
     }
+}
+
+#[test]
+fn a_message_that_may_quote_a_secret_is_withheld_and_its_reason_stays() {
+    for reason in [Reason::Invalid, Reason::Denied, Reason::Unavailable] {
+        let failure = || failures(&[reason]).failures.remove(0);
+        assert_eq!(withheld(failure(), false), failure());
+        let guarded = withheld(failure(), true);
+        assert_eq!((guarded.reason, guarded.at), (reason, failure().at));
+        assert!(guarded.message.contains("is not shown"), "{reason}");
+    }
+    // Our own words, which quote no value.
+    let ours = || failures(&[Reason::NameTaken]).failures.remove(0);
+    assert_eq!(withheld(ours(), true), ours());
 }
 
 #[test]

@@ -40,7 +40,7 @@ use crate::runtime::{
 /// The current target of an entry of `cross`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::runtime) enum ResolvedTarget {
-    /// The owner of the resource is unknown, with the reason.
+    /// The owner of the resource is unknown, or its resources are not read, with the reason.
     Nobody(String),
     /// The kind is not served, so no resource exists.
     NotServed(GroupKind),
@@ -120,6 +120,10 @@ fn find(
         }
     };
     let (group_kind, version) = (kind.group_kind(), &kind.version);
+    if let Some(why) = entry.target.refusal(&group_kind) {
+        // The operator is kept: a change of its kind is noticed by its plan.
+        return (ResolvedTarget::Nobody(why.to_owned()), operator);
+    }
     let served = Served::built_in(&group_kind, version)
         .or_else(|| context.crds.served(&group_kind, version));
     let found = served.map_or_else(

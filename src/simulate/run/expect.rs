@@ -178,7 +178,7 @@ pub(super) fn checks(
     let shared: Vec<usize> = shared.map(|(index, _)| index).collect();
     let mut checks = Vec::new();
     if !shared.is_empty() {
-        checks.extend(check(run, &expect.all, &at, (&shared, plans)));
+        checks.extend(check(run, &expect.all, &at, &shared));
     }
     for (name, own) in &expect.crds {
         let of = plans
@@ -187,7 +187,7 @@ pub(super) fn checks(
             .filter(|(_, plan)| plan.name == *name);
         let of: Vec<usize> = of.map(|(index, _)| index).collect();
         let at = at.field("crds").field(name);
-        checks.extend(check(run, own, &at, (&of, plans)));
+        checks.extend(check(run, own, &at, &of));
     }
     checks
 }

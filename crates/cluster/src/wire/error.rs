@@ -82,7 +82,8 @@ pub enum WireError {
         /// The API server's message.
         message: String,
     },
-    /// Admission denied the request: a quota, a policy, a webhook, a namespace that is being deleted.
+    /// Admission denied the request: a quota, a policy, a webhook, a namespace that is being deleted. Or the object would grant
+    /// permissions that we do not have: a custom resource may choose them, so no permission of the operator is missing.
     #[error("{message}")]
     Denied {
         /// The API server's message.
@@ -439,13 +440,25 @@ fn conflict_words(message: &str) -> String {
 /// True if a 403 comes from the authorizer, or from admission that found a permission missing; other admission uses the code as
 /// well.
 fn lacks_right(message: &str) -> bool {
-    const WORDS: [&str; 4] = [
-        " cannot ",
-        "can't set finalizers",
-        "attempting to grant",
-        "not allowed to",
-    ];
-    !message.contains("denied the request") && WORDS.iter().any(|words| message.contains(words))
+    const WORDS: [&str; 3] = [" cannot ", "can't set finalizers", "not allowed to"];
+    // Such messages quote the object, or are written by the author of a policy, so they may contain any of these words.
+    !is_escalation(message)
+        && !is_refusal(message)
+        && WORDS.iter().any(|words| message.contains(words))
+}
+
+/// True if a 403 comes from a webhook or from a policy of the API server.
+///
+/// Source: Kubernetes, `ToStatusErr` of webhooks; the dispatcher of `ValidatingAdmissionPolicies`.
+fn is_refusal(message: &str) -> bool {
+    message.contains("denied the request") || message.contains("denied request: ")
+}
+
+/// True if a 403 means that a role or a binding would grant permissions that its writer does not have.
+///
+/// Source: Kubernetes, `ConfirmNoEscalation`.
+fn is_escalation(message: &str) -> bool {
+    message.contains("is attempting to grant RBAC permissions not currently held")
 }
 
 /// The error for a connection that broke during a response.

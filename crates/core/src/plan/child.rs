@@ -10,7 +10,7 @@ use crate::value::Path;
 /// One declared child.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a word of the language, and any may stand with any other"
+    reason = "each is a word of the language or follows from some, and any may stand with any other"
 )]
 #[derive(Debug)]
 pub struct ChildPlan {
@@ -63,6 +63,9 @@ pub struct ChildPlan {
     pub rolls: bool,
     /// True if its entry is expanded into several namespaces: if `namespace` renders to nothing, the child is left out.
     pub spread: bool,
+    /// True if the object may contain values of Secrets that its templates read, also through other children, inputs and
+    /// `cross`: then messages of the API server about it, which quote values, are withheld.
+    pub shows_secrets: bool,
 }
 
 impl ChildPlan {

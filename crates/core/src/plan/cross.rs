@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Leaf, PlanPlace, ResourceType, generated_secret, inputs};
+use super::{GroupKind, Leaf, PlanPlace, ResourceType, generated_secret, inputs};
 use crate::value::{Key, Path, PathStep};
 
 /// Name below `.cross.<as>` of whether such a resource exists.
@@ -44,6 +44,19 @@ pub enum CrossTarget {
     Other(Box<str>),
     /// The operator whose definition has these labels.
     Labels(BTreeMap<Box<str>, Box<str>>),
+}
+
+impl CrossTarget {
+    /// Returns why no resource of that kind is read. The compiler follows the values of Secrets if it knows the kind, which it
+    /// does not for operators of other Katalogs: what they operate can be changed at any time.
+    pub fn refusal(&self, kind: &GroupKind) -> Option<&'static str> {
+        let is_known = match self {
+            Self::Own(..) => true,
+            Self::Other(_) | Self::Labels(_) => false,
+        };
+        let is_refused = !is_known && *kind == GroupKind::parse("Secret");
+        is_refused.then_some("Secrets are read from operators of the same Katalog only")
+    }
 }
 
 /// Selects a resource of a kind.
@@ -110,4 +123,34 @@ impl CrossPlan {
 pub fn label_path(key: &Key) -> Path {
     let steps = [Key::from("metadata"), Key::from("labels"), key.clone()];
     steps.map(PathStep::Field).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_read_only_from_operators_whose_kind_the_compiler_knows() {
+        let own = ResourceType {
+            group: "".into(),
+            version: "v1".into(),
+            kind: "Secret".into(),
+            plural: None,
+            namespaced: Some(true),
+        };
+        let own = CrossTarget::Own("token".into(), own);
+        let others = [
+            CrossTarget::Other("token".into()),
+            CrossTarget::Labels(BTreeMap::new()),
+        ];
+        let secret = GroupKind::parse("Secret");
+        assert_eq!(own.refusal(&secret), None);
+        for other in others {
+            let why = "Secrets are read from operators of the same Katalog only";
+            assert_eq!(other.refusal(&secret), Some(why), "{other:?}");
+            for kind in ["ConfigMap", "Secret.water.example", "Pond.water.example"] {
+                assert_eq!(other.refusal(&GroupKind::parse(kind)), None, "{kind}");
+            }
+        }
+    }
 }

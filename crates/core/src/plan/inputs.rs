@@ -86,6 +86,17 @@ impl ImportPlan {
             given.visit(&mut *visit);
         }
     }
+
+    /// Calls `visit` with every expression that the value of the input with that name, or of any input, may come from: those
+    /// that are given, and defaults. A default reads no inputs.
+    pub(crate) fn visit_values(&self, name: Option<&str>, visit: &mut dyn FnMut(&Leaf)) {
+        self.visit_given(name, visit);
+        let inputs = self.inputs.iter();
+        let meant = inputs.filter(|input| name.is_none_or(|name| &*input.name == name));
+        for default in meant.filter_map(|input| input.default.as_ref()) {
+            default.visit(&mut *visit);
+        }
+    }
 }
 
 /// True if only the user sets the value at a path. An input has the origin of the value given for it.

@@ -45,7 +45,6 @@ pub(crate) mod references;
 pub(crate) mod roots;
 pub(crate) mod rules;
 mod scale;
-mod secret_taint;
 mod status;
 mod targets;
 mod tree;

@@ -38,4 +38,10 @@ impl OnDeletePlan {
         let steps = self.steps.iter();
         steps.flat_map(|step| step.made.iter().chain(&step.deleted))
     }
+
+    /// Returns every entry, in the order of [`Self::entries`].
+    pub(crate) fn entries_mut(&mut self) -> impl Iterator<Item = &mut ChildPlan> {
+        let steps = self.steps.iter_mut();
+        steps.flat_map(|step| step.made.iter_mut().chain(&mut step.deleted))
+    }
 }

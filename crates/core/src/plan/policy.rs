@@ -39,7 +39,7 @@ impl std::fmt::Display for Violation {
 }
 
 /// Sensitive kinds, by group. Source: Kubernetes, "Role Based Access Control Good Practices", privilege escalation risks.
-const KINDS: [(&str, &str); 15] = [
+const KINDS: [(&str, &str); 16] = [
     ("rbac.authorization.k8s.io", "Role"),
     ("rbac.authorization.k8s.io", "RoleBinding"),
     ("rbac.authorization.k8s.io", "ClusterRole"),
@@ -54,6 +54,7 @@ const KINDS: [(&str, &str); 15] = [
     ("apiregistration.k8s.io", "APIService"),
     ("certificates.k8s.io", "CertificateSigningRequest"),
     (crate::api::names::GROUP, "Katalog"),
+    (crate::api::names::GROUP, "Komposer"),
     (crate::api::names::GROUP, "Motif"),
 ];
 const ADMISSION: &str = "admissionregistration.k8s.io";
@@ -93,9 +94,11 @@ const HOST_NAMESPACES: &str = "hostNamespaces";
 const PRIVILEGED: &str = "privileged";
 const TOKENS: &str = "serviceAccountToken";
 
-/// The paths of pod specs in objects, by group and kind.
-const PODS: [(&str, &str, &[&str]); 7] = [
+/// The paths of pod specs in objects, by group and kind: all that the schemas of Kubernetes have, as a test checks.
+const PODS: [(&str, &str, &[&str]); 9] = [
     ("", "Pod", &["spec"]),
+    ("", "PodTemplate", &["template", "spec"]),
+    ("", "ReplicationController", TEMPLATE),
     ("apps", "Deployment", TEMPLATE),
     ("apps", "StatefulSet", TEMPLATE),
     ("apps", "DaemonSet", TEMPLATE),
@@ -198,7 +201,12 @@ fn sensitive(child: &ChildPlan) -> BTreeSet<&'static str> {
 mod tests {
     use super::*;
     use crate::{
-        compile, definitions::Schemas, document::read_stream, plan::KatalogRef, scope::Library,
+        compile,
+        definitions::Schemas,
+        document::read_stream,
+        plan::KatalogRef,
+        schema::{BuiltIn, NestedSchema, Schema},
+        scope::Library,
     };
 
     fn plan(children: &str) -> Plan {
@@ -272,6 +280,57 @@ mod tests {
             refused(&patched("{volumes: '{{ .spec.volumes }}'}")),
             [HOST_PATH, TOKENS]
         );
+    }
+
+    #[test]
+    fn a_replication_controller_has_pods_as_a_deployment_has() {
+        let controller = "{apiVersion: v1, kind: ReplicationController, metadata: {name: a}, spec: {selector: {app: a}, template: \
+                          {metadata: {labels: {app: a}}, spec: {hostPID: true, containers: [{name: a, image: 'a:1'}]}}}}";
+        assert_eq!(
+            refused(&format!("{{custom: [{controller}]}}")),
+            [HOST_NAMESPACES]
+        );
+    }
+
+    /// Adds the paths below `at` where a schema has the spec of pods.
+    fn pod_specs<'s>(schema: Schema<'s>, at: &[&'s str], found: &mut BTreeSet<Vec<&'s str>>) {
+        let fields: Vec<&str> = schema.fields().collect();
+        if ["containers", "hostNetwork"]
+            .iter()
+            .all(|field| fields.contains(field))
+        {
+            found.insert(at.to_vec());
+            return;
+        }
+        // A CronJob has the longest path. There is an end, because the schemas of definitions contain themselves.
+        if at.len() == 5 {
+            return;
+        }
+        for field in fields {
+            let NestedSchema::Schema(below) = schema.field(field) else {
+                continue;
+            };
+            let at = [at, &[field]].concat();
+            pod_specs(below, &at, found);
+            if let NestedSchema::Schema(item) = below.item() {
+                pod_specs(item, &[&at[..], &["*"]].concat(), found);
+            }
+        }
+    }
+
+    #[test]
+    fn every_built_in_kind_with_the_spec_of_pods_is_covered() {
+        let built_in = BuiltIn::new();
+        let mut found = BTreeSet::new();
+        for known in built_in.kinds() {
+            let (group, kind) = (&*known.group, &*known.kind);
+            let schema = built_in.kind(group, &known.version, kind).unwrap();
+            let mut specs = BTreeSet::new();
+            pod_specs(schema, &[], &mut specs);
+            found.extend(specs.into_iter().map(|spec| (group, kind, spec)));
+        }
+        let covered = PODS.map(|(group, kind, spec)| (group, kind, spec.to_vec()));
+        assert_eq!(found, BTreeSet::from(covered));
     }
 
     #[test]

@@ -183,6 +183,21 @@ mod tests {
     }
 
     #[test]
+    fn transient_failures_that_a_tenant_can_cause_count_for_the_namespace() {
+        for reason in [
+            Reason::Denied,
+            Reason::ExternalCallFailed,
+            Reason::WriteConflict,
+        ] {
+            assert_eq!(reason.scope(), FailureScope::Namespace, "{reason}");
+        }
+        // No tenant takes permissions from the operator, or the API server from its clients.
+        for reason in [Reason::Forbidden, Reason::Unavailable] {
+            assert_eq!(reason.scope(), FailureScope::Operator, "{reason}");
+        }
+    }
+
+    #[test]
     fn a_name_stands_once_in_a_family() {
         for names in [
             Reason::ALL

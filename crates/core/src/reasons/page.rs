@@ -48,7 +48,7 @@ pub fn page() -> String {
     let _ = write!(
         text,
         "\nThe custom resource's own input causes {}. Such a failure counts for that custom resource alone: it never \
-         degrades the operator, and never pauses operators that depend on it. {} counts for the namespace \
+         degrades the operator, and never pauses operators that depend on it. {} count for the namespace \
          alone while all such failures are in one of several namespaces with custom resources. All other failures count \
          towards `queue.failureThreshold`.\n",
         of_scope(FailureScope::CustomResource),

@@ -37,8 +37,8 @@ super::reasons! {
             "A permission is missing.",
             "Grant the rule that the message names; `ork generate rbac` prints all rules.";
         Denied, Transient, Backoff,
-            "Admission, a quota or a terminating namespace refused the write.",
-            "Ask the owner of the policy, or raise the quota.";
+            "Admission, a quota, a terminating namespace or RBAC escalation prevention refused the write.",
+            "Ask the owner of the policy, or raise the quota; a role or a binding can grant only permissions that Orkestra has.";
         NamespaceMissing, Transient, Slowly,
             "The namespace of a child does not exist.",
             "Create the namespace, or choose another one.";
@@ -119,7 +119,7 @@ pub enum FailureScope {
     /// health: otherwise authors of custom resources could degrade an operator that others use.
     CustomResource,
     /// The namespace of the custom resource, unless other namespaces have such failures too: its quota, its policies, its
-    /// deletion.
+    /// deletion, the services that its custom resources name, other clients that write its objects.
     Namespace,
     /// The operator.
     Operator,
@@ -149,12 +149,12 @@ impl Reason {
             | Self::FieldConflict
             | Self::ChildFailed
             | Self::ChildMissing => FailureScope::CustomResource,
-            Self::Denied => FailureScope::Namespace,
+            Self::Denied | Self::ExternalCallFailed | Self::WriteConflict => {
+                FailureScope::Namespace
+            }
             Self::Forbidden
             | Self::KindNotServed
             | Self::Unavailable
-            | Self::ExternalCallFailed
-            | Self::WriteConflict
             | Self::Panicked
             | Self::Autoscaled
             | Self::Ending

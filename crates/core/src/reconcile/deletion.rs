@@ -64,6 +64,8 @@ pub struct OnDeleteJob {
     pub key: ChildKey,
     /// The whole object. It has no owner reference: it outlives objects that are collected with the resource.
     pub object: Node,
+    /// True if it may contain values of Secrets: messages of the API server about it are withheld.
+    pub shows_secrets: bool,
 }
 
 impl DeletionStep {
@@ -279,7 +281,11 @@ impl DeletionPass<'_> {
         let mut object = object.unwrap_or_default();
         self.marks.put_unowned(&mut object, &key);
         self.deletion.inventory.ended.insert(key.clone());
-        self.deletion.make.push(OnDeleteJob { key, object });
+        self.deletion.make.push(OnDeleteJob {
+            key,
+            object,
+            shows_secrets: entry.shows_secrets,
+        });
         Ok(())
     }
 

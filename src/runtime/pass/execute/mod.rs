@@ -41,7 +41,7 @@ use self::decide::{Write, at_version};
 use super::{
     Pass,
     events::log_write,
-    failure::{WITHHELD, failure},
+    failure::{failure, withheld},
 };
 use crate::runtime::shared::bound_plan::{BoundPlan, Kind};
 
@@ -190,18 +190,8 @@ impl Writer<'_> {
         let (Intent::Apply(rendered) | Intent::Create(rendered)) = intent else {
             return failure;
         };
-        let plan = &self.pass.bound.plan;
-        let has_words = matches!(
-            failure.reason,
-            Reason::Invalid | Reason::Denied | Reason::Unavailable
-        );
-        if has_words && plan.shows_secrets(&plan.children[rendered.declared]) {
-            return Failure {
-                message: WITHHELD.to_owned(),
-                ..failure
-            };
-        }
-        failure
+        let declared = &self.pass.bound.plan.children[rendered.declared];
+        withheld(failure, declared.shows_secrets)
     }
 
     async fn apply(&mut self, rendered: &Rendered) -> Result<Action, Failure> {

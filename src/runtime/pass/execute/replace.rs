@@ -48,9 +48,8 @@ impl Writer<'_> {
         let Some(fields) = immutable_fields(key, error) else {
             return Err(failure(key, error));
         };
-        let plan = &self.pass.bound.plan;
-        let declared = &plan.children[rendered.declared];
-        let is_secret = key.kind == GroupKind::parse("Secret") || plan.shows_secrets(declared);
+        let declared = &self.pass.bound.plan.children[rendered.declared];
+        let is_secret = key.kind == GroupKind::parse("Secret") || declared.shows_secrets;
         let fields = described(&fields, detail(error).filter(|_| !is_secret));
         if !declared.recreates || !before.is_ours(self.uid, &self.pass.bound.manager) {
             let hint = "change it back, delete the object, or declare `onImmutable: recreate`";

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A custom resource whose own input fails ([`FailureScope`]) counts neither as failing nor in the total: its author cannot
-//! degrade the operator. The same applies to failures of a namespace, such as those of its quota, until at least two namespaces
-//! have some, or where no other namespace has custom resources.
+//! degrade the operator. The same applies to failures of a namespace, such as those of its quota and of calls to services that
+//! its custom resources name, until at least two namespaces have some, or where no other namespace has custom resources.
 
 use std::collections::BTreeSet;
 

@@ -128,6 +128,35 @@ async fn a_missing_permission_is_not_a_policy_that_says_no() {
     )
     .await;
     assert!(matches!(denied, WireError::Denied { .. }));
+    // Their authors choose the words.
+    for by in [
+        "admission webhook 'a.example' denied the request",
+        "ValidatingAdmissionPolicy 'a' with binding 'b' denied request",
+    ] {
+        let message = format!("pods 'x' is forbidden: {by}: the colour cannot be red");
+        let denied = refused(&kind, 403, status(403, "Forbidden", &message)).await;
+        assert_eq!(denied, WireError::Denied { message });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_that_would_grant_what_we_do_not_have_is_denied_and_no_permission_is_missing() {
+    let kind = served("rbac.authorization.k8s.io", "roles");
+    // The author of a custom resource may choose the name and the rules, and with them words of other messages.
+    for (name, resource) in [("x", "secrets"), ("a cannot b", "not allowed to")] {
+        let message = format!(
+            "roles.rbac.authorization.k8s.io \"{name}\" is forbidden: user \"system:serviceaccount:a:b\" \
+             (groups=[\"system:serviceaccounts\" \"system:authenticated\"]) is attempting to grant RBAC permissions not \
+             currently held:\n{{APIGroups:[\"\"], Resources:[\"{resource}\"], Verbs:[\"get\"]}}"
+        );
+        let body = serde_json::json!({
+            "kind": "Status", "code": 403, "reason": "Forbidden", "message": message,
+            "details": { "name": name, "group": "rbac.authorization.k8s.io", "kind": "roles" },
+        });
+        let error = refused(&kind, 403, body.to_string()).await;
+        assert_eq!(error.reason(), Reason::Denied);
+        assert_eq!(error, WireError::Denied { message });
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -307,6 +307,7 @@ impl BlockContext<'_> {
             bound_roles: Box::default(),
             rolls: false,
             spread: false,
+            shows_secrets: false,
         };
         for_each::determine_form(&mut plan);
         Some(plan)

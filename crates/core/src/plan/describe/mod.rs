@@ -389,6 +389,8 @@ fn child(plan: &ChildPlan) -> Node {
         rolls: _,
         reach: _,
         spread: _,
+        // It follows from the templates of the plan.
+        shows_secrets: _,
     } = plan;
     let child = [
         ("path", Node::from(&**path)),

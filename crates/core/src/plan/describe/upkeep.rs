@@ -19,7 +19,8 @@ pub(super) fn of(plan: &ChildPlan) -> impl Iterator<Item = (&'static str, Node)>
         scale,
         rolls,
         spread,
-        // `child` describes these.
+        // `child` describes these, or they follow from others.
+        shows_secrets: _,
         path: _,
         import: _,
         block: _,

@@ -330,6 +330,8 @@ pub(crate) fn visit_child<'a>(child: &'a ChildPlan, with_body: bool, visit: Visi
         bound_roles: _,
         rolls: _,
         spread: _,
+        // It follows from the expressions.
+        shows_secrets: _,
     } = child;
     let (import, each) = (*import, for_each.as_deref());
     if let Some(each) = each {

@@ -70,7 +70,8 @@ impl DataSource for CrossResources {
     }
 }
 
-/// Returns the given object for a read: for an entry of the same Katalog an object of its kind, for another Katalog's any.
+/// Returns the given object for a read: for an entry of the same Katalog an object of its kind, for another Katalog's any that
+/// a pass may read.
 fn assumed(given: Given<'_>, read: &CrossRead) -> Answer {
     let mut entries = given.plan.cross.iter();
     let Some(entry) = entries.find(|entry| entry.name == read.name) else {
@@ -85,11 +86,12 @@ fn assumed(given: Given<'_>, read: &CrossRead) -> Answer {
 }
 
 fn is_meant(entry: &CrossPlan, read: &CrossRead, object: &Node) -> bool {
+    let found = group_kind(object).ok();
     let is_of_kind = match &entry.target {
-        CrossTarget::Own(_, kind) => {
-            group_kind(object).is_ok_and(|found| found == kind.group_kind())
+        CrossTarget::Own(_, kind) => found.is_some_and(|found| found == kind.group_kind()),
+        target @ (CrossTarget::Other(_) | CrossTarget::Labels(_)) => {
+            found.is_none_or(|found| target.refusal(&found).is_none())
         }
-        CrossTarget::Other(_) | CrossTarget::Labels(_) => true,
     };
     let namespace = text(object, "namespace");
     let is_there = match read.namespace.as_deref() {
@@ -231,4 +233,58 @@ fn put(sources: &mut TemplateData, entry: &CrossPlan, seen: Node) {
 
 fn hide(sources: &mut TemplateData, entry: &CrossPlan, why: &str) {
     sources.hide([Key::from(CROSS), entry.name.clone()], why);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        compile, definitions::Schemas, document::read_stream, plan::KatalogRef, scope::Library,
+    };
+
+    #[test]
+    fn a_secret_is_given_only_to_an_entry_that_names_an_operator_of_the_same_katalog() {
+        let text = "apiVersion: orkestra.orkspace.io/v1
+kind: Katalog
+metadata: {name: k}
+spec:
+  crds:
+    key:
+      apiTypes: {kind: Secret}
+      labelSelector: {a.example/shared: 'yes'}
+    pond:
+      apiTypes: {group: g.example, version: v1, kind: Pond, plural: ponds}
+      operatorBox:
+        cross: [{crd: key, selector: {name: k}}, {crd: elsewhere, selector: {name: k}}]
+";
+        let (documents, _) = read_stream("k.yaml", text).unwrap();
+        let reference = KatalogRef::new("n".to_owned(), "k".to_owned());
+        let (schemas, library) = (Schemas::default(), Library::default());
+        let spec = &documents.katalogs[0].spec;
+        let (plan, _) = compile::katalog(&reference, spec, &schemas, &library).unwrap();
+        let object = |kind: &str| {
+            let metadata = Node::object([("name", Node::from("k"))]);
+            Node::object([
+                ("apiVersion", Node::from("v1")),
+                ("kind", Node::from(kind)),
+                ("metadata", metadata),
+            ])
+        };
+        let is_given = |kind: &str, entry: &str| {
+            let (object, plan) = (object(kind), &plan.operators[1]);
+            let given = Given {
+                plan,
+                others: &[&object],
+            };
+            let read = CrossRead {
+                name: entry.into(),
+                namespace: None,
+                by: CrossBy::Name("k".into()),
+            };
+            matches!(assumed(given, &read), Answer::Ready(_))
+        };
+        assert!(is_given("Secret", "key"));
+        assert!(!is_given("Secret", "elsewhere"));
+        assert!(is_given("ConfigMap", "elsewhere"));
+    }
 }

@@ -23,7 +23,7 @@ impl Pass<'_, '_> {
         key: &ChildKey,
         (declared, copy): (&ChildPlan, &CopyPlan),
     ) -> Result<(), RenderError> {
-        let source = self.source(renderer, key, declared, copy)?;
+        let source = self.source(renderer, key, copy)?;
         let place = &*copy.name.path;
         match self.answer(Read::Object(source.clone())) {
             None => Err(missing_answer(place)),
@@ -58,13 +58,12 @@ impl Pass<'_, '_> {
         &self,
         renderer: &mut Renderer<'_, '_>,
         key: &ChildKey,
-        declared: &ChildPlan,
         copy: &CopyPlan,
     ) -> Result<ChildKey, RenderError> {
-        let name = self.named(renderer, declared, &copy.name, NameRule::Subdomain)?;
+        let name = named(renderer, &copy.name, NameRule::Subdomain)?;
         let own = self.observed.cr.id.key.namespace.clone();
         let namespace = match &copy.namespace {
-            Some(leaf) => Some(self.named(renderer, declared, leaf, NameRule::Label1123)?),
+            Some(leaf) => Some(named(renderer, leaf, NameRule::Label1123)?),
             None => own.clone(),
         };
         let Some(namespace) = namespace else {
@@ -100,19 +99,13 @@ impl Pass<'_, '_> {
         }
         Ok(source)
     }
+}
 
-    /// Renders a name that must not be empty.
-    fn named(
-        &self,
-        renderer: &mut Renderer<'_, '_>,
-        declared: &ChildPlan,
-        leaf: &Leaf,
-        rule: NameRule,
-    ) -> Result<Key, RenderError> {
-        let text = renderer.text(leaf)?;
-        check_name(self.plan, declared, leaf, (rule, &text))?;
-        Ok(text.into())
-    }
+/// Renders a name that must not be empty.
+fn named(renderer: &mut Renderer<'_, '_>, leaf: &Leaf, rule: NameRule) -> Result<Key, RenderError> {
+    let text = renderer.text(leaf)?;
+    check_name(leaf, (rule, &text))?;
+    Ok(text.into())
 }
 
 /// Converts a `ConfigMap` to a Secret.

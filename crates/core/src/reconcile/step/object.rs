@@ -132,16 +132,11 @@ pub(in crate::reconcile) fn key_of(
         return Err(failure(Reason::KindNotServed, message));
     };
     let name = renderer.text(&declared.name)?;
-    check_name(
-        place.plan,
-        declared,
-        &declared.name,
-        (declared.name_rule, &name),
-    )?;
+    check_name(&declared.name, (declared.name_rule, &name))?;
     let namespace = if namespaced {
         let own = &place.observed.cr.id.key.namespace;
         Some(
-            namespace(place.plan, renderer, declared)?
+            namespace(renderer, declared)?
                 .or_else(|| own.clone())
                 .ok_or_else(|| {
                     let owner = &place.plan.resource.kind;
@@ -174,7 +169,6 @@ pub(in crate::reconcile) fn key_of(
 
 /// Returns the declared namespace; none means the custom resource's own.
 fn namespace(
-    plan: &OperatorPlan,
     renderer: &mut Renderer<'_, '_>,
     declared: &ChildPlan,
 ) -> Result<Option<Key>, Failure> {
@@ -185,25 +179,15 @@ fn namespace(
     if text.is_empty() {
         return Ok(None);
     }
-    check_name(plan, declared, leaf, (NameRule::Label1123, &text))?;
+    check_name(leaf, (NameRule::Label1123, &text))?;
     Ok(Some(text.into()))
 }
 
-/// Checks a name that `leaf` rendered for `declared`. A name that comes from a Secret is not reported.
-pub(super) fn check_name(
-    plan: &OperatorPlan,
-    declared: &ChildPlan,
-    leaf: &Leaf,
-    (rule, name): (NameRule, &str),
-) -> Result<(), RenderError> {
+/// Checks a name that `leaf` rendered. The message may show it: the compiler refuses names with values of Secrets.
+pub(super) fn check_name(leaf: &Leaf, (rule, name): (NameRule, &str)) -> Result<(), RenderError> {
     rule.check(name).map_err(|message| RenderError {
         path: leaf.path.clone().into(),
-        message: if plan.reads_secrets(declared.import, &leaf.template) {
-            "the rendered name is not valid; it is not shown, because its template reads a Secret"
-                .to_owned()
-        } else {
-            message
-        },
+        message,
         reason: Reason::InvalidName,
     })
 }

@@ -1,11 +1,15 @@
 //! Values of Secrets in places with a wide audience: the status, Events, logs, names, and the custom resource itself.
+//!
+//! Templates that put them there are refused. Children may contain them: those that do are marked, because the API server's
+//! message about a refused object may quote it.
 
 use std::collections::BTreeSet;
 
 use crate::{
     diagnostics::Code,
     plan::{
-        ChildPlan, ConditionPlan, ForEachPlan, GroupKind, NameForm, Operand, OperatorPlan,
+        ChildPlan, ConditionPlan, ForEachPlan, GroupKind, Leaf, NameForm, OnDeletePlan, Operand,
+        OperatorPlan,
         cross::CrossTarget,
         walk::{ExprContext, Expression, Purpose},
     },
@@ -29,15 +33,34 @@ enum Disclosure {
     Compared(Box<str>),
 }
 
-/// Refuses templates that put a Secret's value into the status, Events, names or the custom resource. `at` is any place in
-/// the Katalog.
-pub(crate) fn check(at: &At<'_>, plan: &OperatorPlan) {
+/// Refuses templates that put a Secret's value into the status, Events, names or the custom resource, and marks the children
+/// that may contain one. `at` is any place in the Katalog.
+pub(crate) fn check(at: &At<'_>, plan: &mut OperatorPlan) {
     let taint = Taint::of(plan);
     if !taint.exists() {
         return;
     }
+    refuse(at, &taint);
+    let on_delete = plan.on_delete.as_deref().into_iter();
+    let all = plan
+        .children
+        .iter()
+        .chain(on_delete.flat_map(OnDeletePlan::entries));
+    let shown: Vec<bool> = all.map(|child| taint.is_in(child)).collect();
+    let on_delete = plan.on_delete.as_deref_mut().into_iter();
+    let all = plan
+        .children
+        .iter_mut()
+        .chain(on_delete.flat_map(OnDeletePlan::entries_mut));
+    for (child, shows) in all.zip(shown) {
+        child.shows_secrets = shows;
+    }
+}
+
+/// Reports the templates that put a Secret's value where it must not be.
+fn refuse(at: &At<'_>, taint: &Taint<'_>) {
     let mut reported = BTreeSet::new();
-    plan.visit(&mut |expression, place| {
+    taint.plan.visit(&mut |expression, place| {
         let leaf = match expression {
             Expression::Leaf(leaf) => leaf,
             Expression::Condition(condition) => {
@@ -153,6 +176,15 @@ impl<'a> Taint<'a> {
         self.plan.resource.group_kind() == GroupKind::parse("Secret")
     }
 
+    /// True if a secret value may be in the object of a child, in its name, or in what else its templates render.
+    fn is_in(&self, child: &ChildPlan) -> bool {
+        let each = child.for_each.as_deref();
+        let names = std::iter::once(&child.name).chain(&child.namespace);
+        let mut beside = names.chain(child.upkeep());
+        beside.any(|leaf: &Leaf| self.shows(child.import, each, &leaf.template))
+            || self.is_made_of(child)
+    }
+
     fn is_made_of(&self, child: &ChildPlan) -> bool {
         let each = child.for_each.as_deref();
         let mut shows = false;
@@ -242,7 +274,7 @@ impl<'a> Taint<'a> {
             Some(PathStep::Index(_)) | None => None,
         };
         let mut is_open = false;
-        given.visit_given(name, &mut |leaf| {
+        given.visit_values(name, &mut |leaf| {
             let mut reads = leaf.template.reads().iter();
             is_open |= reads.any(|path| self.is_open(given.outer, path));
         });
@@ -279,7 +311,7 @@ impl<'a> Taint<'a> {
                 given.is_some_and(|given| {
                     let mut shows = false;
                     let name = name.map(|name| &**name);
-                    given.visit_given(name, &mut |leaf| {
+                    given.visit_values(name, &mut |leaf| {
                         shows |= self.shows(given.outer, None, &leaf.template);
                     });
                     shows
@@ -328,3 +360,6 @@ fn is_content(path: &[Option<Key>]) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests;
