@@ -1,12 +1,12 @@
 //! Calls to the outside, as a running controller makes them: gates on their answers, the flags that permit them, and servers
 //! that do not behave.
 
+mod ended;
 pub(crate) mod sink;
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use orkestra_ground::tasks::Task;
 use serde_json::{Value, json};
 use testbed::eventually;
 
@@ -108,7 +108,7 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     reported(&ponds, "south", "ChildrenNotReady").await?;
     assert_eq!(maps.get("south-flags").await?, None);
     neither_the_api_server_nor_a_variable_is_permitted(&scenario, &sink).await?;
-    a_call_whose_task_ends_is_made_again(&scenario).await?;
+    ended::a_call_whose_task_ends_is_made_again(&scenario).await?;
     // What was made stays when a call fails later.
     sink.answer("/health", 503, PLANTED);
     ponds
@@ -122,25 +122,6 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     let image = waters::text(&deployment, "/spec/template/spec/containers/0/image");
     assert_eq!(image, "registry.example/web:4");
     ensure_nothing_planted(&scenario).await
-}
-
-/// Ends the tasks of a call, and checks that the custom resource is handled all the same.
-async fn a_call_whose_task_ends_is_made_again(scenario: &Scenario) -> Result<()> {
-    let deployments = scenario.objects("deployments");
-    for (task, image) in [(Task::ExternalCall, "6"), (Task::ExternalConnection, "4")] {
-        let (failed, _) = scenario.task_counts(task).await?;
-        scenario.strike(task).await?;
-        let image = format!("registry.example/web:{image}");
-        let change = json!({ "spec": { "image": image } });
-        scenario.objects("ponds").patch("north", &change).await?;
-        let field = "/spec/template/spec/containers/0/image";
-        deployments
-            .until_equal("north", field, json!(image), LIMIT)
-            .await?;
-        let (now, _) = scenario.task_counts(task).await?;
-        ensure!(now == failed + 1, "{task:?}: {now}");
-    }
-    Ok(())
 }
 
 /// Checks that neither a child is made nor another call, and that the condition says why.

@@ -64,8 +64,8 @@ const IN_THEIR_SCENARIO: [(Task, &str); 10] = [
     (Task::Sources, "tests/it/komposer/mod.rs"),
     (Task::Files, "tests/it/files.rs"),
     (Task::Probe, "tests/it/outage.rs"),
-    (Task::ExternalCall, "tests/it/external/mod.rs"),
-    (Task::ExternalConnection, "tests/it/external/mod.rs"),
+    (Task::ExternalCall, "tests/it/external/ended.rs"),
+    (Task::ExternalConnection, "tests/it/external/ended.rs"),
 ];
 
 /// Tasks that no live test ends, and why. They start as the others do, and the unit tests of `crates/ground/src/tasks` show what
