@@ -77,11 +77,8 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     sink.answer("/health", 503, PLANTED);
     sink.answer("/flags/north", 200, "dark-mode");
     let scenario = running(&["127.0.0.1".to_owned()], &[]).await?;
-    let (ponds, deployments, maps) = (
-        scenario.objects("ponds"),
-        scenario.objects("deployments"),
-        scenario.objects("configmaps"),
-    );
+    let kinds = ["ponds", "deployments", "configmaps"];
+    let [ponds, deployments, maps] = kinds.map(|plural| scenario.objects(plural));
     waters::pond(&scenario, "north", &pond(&sink.url())).await?;
     a_call_that_must_not_fail_blocks_the_pass(&scenario, &sink).await?;
     // It is tried again without anybody's doing.
