@@ -338,6 +338,19 @@ impl ServedResource {
         self.delete_if(namespace, name, (None, None)).await
     }
 
+    /// Deletes the object of that uid; succeeds if it does not exist, or if another object has its name.
+    pub(crate) async fn delete_uid(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        uid: &str,
+    ) -> Result<(), RequestError> {
+        match self.delete_if(namespace, name, (Some(uid), None)).await {
+            Err(error) if error.is_conflict() => Ok(()),
+            answer => answer,
+        }
+    }
+
     /// Deletes the object if it has that uid and resourceVersion; succeeds if it does not exist.
     pub(crate) async fn delete_exactly(
         &self,
