@@ -8,7 +8,6 @@ use orkestra_core::{
     api::{
         OperatedKind,
         conditions::{READY, cut},
-        names,
     },
     plan::{self, GroupKind},
     reconcile::inventory::DeclaredKinds,
@@ -84,8 +83,9 @@ impl KatalogController {
 
 /// Deletes our custom resources of a kind. One that cannot be deleted does not keep the others from being tried.
 async fn delete_all(wire: &Wire, kind: &OperatedKind) -> DeletionAttempt {
-    let places = DeclaredKinds::recorded(kind).places;
-    let (known, listed) = match release::list(wire, kind, &places).await {
+    let declared = DeclaredKinds::recorded(kind);
+    let is_ours = |meta: &ObjectMeta| release::is_operated(meta, false);
+    let (known, ours) = match release::list(wire, kind, &declared, &is_ours).await {
         Ok(Some(found)) => found,
         Ok(None) => return DeletionAttempt::default(),
         Err(error) => {
@@ -95,7 +95,6 @@ async fn delete_all(wire: &Wire, kind: &OperatedKind) -> DeletionAttempt {
             };
         }
     };
-    let ours: Vec<ObjectMeta> = listed.into_iter().filter(is_ours).collect();
     let mut refused = None;
     for meta in ours.iter().filter(|meta| meta.deletion_timestamp.is_none()) {
         let (name, uid) = (meta.name.as_deref(), meta.uid.as_deref());
@@ -129,13 +128,6 @@ async fn describe(known: &ServedResource, meta: &ObjectMeta) -> Option<String> {
         Some(namespace) => format!("{namespace}/{name}: {reason}"),
         None => format!("{name}: {reason}"),
     })
-}
-
-fn is_ours(meta: &ObjectMeta) -> bool {
-    let labels = meta.labels.as_ref();
-    let labelled = labels.is_some_and(|all| all.contains_key(names::LABEL_MANAGED));
-    let finalizers = meta.finalizers.as_deref().unwrap_or_default();
-    labelled || finalizers.iter().any(|name| name == names::FINALIZER)
 }
 
 /// The outcome of one attempt to delete the custom resources of a kind.
@@ -198,6 +190,7 @@ mod tests {
     use http::{Method, Request, Response};
     use http_body_util::BodyExt as _;
     use kube::client::Body;
+    use orkestra_core::api::names;
     use serde_json::json;
     use tower::service_fn;
 
@@ -240,8 +233,13 @@ mod tests {
     }
 
     fn pond(name: &str) -> Value {
+        marked(name, &json!({}), &json!([names::FINALIZER]))
+    }
+
+    fn marked(name: &str, labels: &Value, finalizers: &Value) -> Value {
         json!({ "metadata": {
-            "name": name, "namespace": "shop", "uid": format!("u-{name}"), "resourceVersion": "3", "finalizers": [names::FINALIZER],
+            "name": name, "namespace": "shop", "uid": format!("u-{name}"), "resourceVersion": "3",
+            "labels": labels, "finalizers": finalizers,
         } })
     }
 
@@ -271,6 +269,25 @@ mod tests {
             "{refused}"
         );
         assert_eq!(attempt.left.unwrap().count, 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn children_that_another_operator_created_are_not_deleted() {
+        let label = json!({ names::LABEL_MANAGED: "true" });
+        let child = json!({ names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "u-lake" });
+        let (none, held) = (json!([]), json!([names::FINALIZER]));
+        let (wire, deletions) = cluster(vec![
+            marked("of-a-lake", &child, &none),
+            marked("of-a-lake-and-operated", &child, &held),
+            marked("without-a-finalizer", &label, &none),
+            marked("of-a-user", &json!({}), &json!(["example.org/other"])),
+        ]);
+        let attempt = delete_all(&wire, &ponds()).await;
+        let asked = deletions.lock().unwrap().clone();
+        let asked: Vec<&str> = asked.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(asked, ["of-a-lake-and-operated", "without-a-finalizer"]);
+        assert!(attempt.refused.is_none());
+        assert_eq!(attempt.left.unwrap().count, 2);
     }
 
     fn object(metadata: &Value, status: &Value) -> DynamicObject {

@@ -312,9 +312,8 @@ async fn remove_labels(pass: &Pass<'_>, key: &ChildKey) -> Result<(), Failure> {
 async fn remove_marks(pass: &Pass<'_>, cr: &CrRecord) -> Passed {
     // A user may have added more to it than we wrote.
     let put = cr.inventory.checked(&pass.bound.declared);
-    // Of a child the label is its operator's.
-    let managed =
-        (!(pass.bound.plan.watched.built_in && cr.is_child)).then_some(names::LABEL_MANAGED);
+    // The label of a child is that of the operator that created it, which would restore it.
+    let managed = (!cr.is_child).then_some(names::LABEL_MANAGED);
     let worn = |field: &'static str| {
         let of_field = put.labels.iter().filter(move |key| key.field() == field);
         of_field.map(|key| (Key::from(key.key()), Node::Null))
