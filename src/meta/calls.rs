@@ -3,11 +3,13 @@
 //! One file: a list of requests, each a few lines.
 
 use kube::api::{DynamicObject, ObjectMeta};
-use orkestra_cluster::wire::{Deletion, Propagation, Scope, Served, Wire, WireError};
+use orkestra_cluster::wire::{
+    Deletion, Form, Listed, PageOf, Propagation, Scope, Served, Wire, WireError,
+};
 use orkestra_core::{
     api::{OperatedKind, names},
     plan::{Declaring, GroupKind, ObjectKey, ObjectNamespaces},
-    value::{Fault, Node},
+    value::{Fault, Node, Projection},
 };
 use serde_json::Value;
 
@@ -186,17 +188,20 @@ impl ServedResource {
         namespace: Option<&str>,
         labels: Option<&str>,
     ) -> Result<Vec<DynamicObject>, RequestError> {
-        let mut all = self.list_each(namespace, labels, |object| object).await?;
+        let mut all = self.list_each(namespace, labels).await?;
         // A partly unreadable object cannot be used.
         all.retain(|object| object.data.get(Fault::MARK).is_none());
         Ok(all)
     }
 
-    /// Lists the metadata of the objects that `labels` select in `places`; at most one page of whole objects is in memory.
+    /// Lists the metadata of the objects that `labels` select in `places`, as far as `fields` keeps it; returns that of the
+    /// objects that `is_kept` accepts. Objects are decoded one by one: only what is returned stays in memory.
     pub(crate) async fn list_metadata(
         &self,
         places: &ObjectNamespaces,
         labels: Option<&str>,
+        fields: &Projection,
+        is_kept: MetadataFilter<'_>,
     ) -> Result<Vec<ObjectMeta>, RequestError> {
         // A cluster-scoped resource is listed once.
         let is_whole = !self.served.namespaced;
@@ -206,45 +211,58 @@ impl ServedResource {
             places
         };
         let mut all = Vec::new();
+        let mut take = |listed| {
+            if let Listed::Object(object) = listed {
+                all.extend(metadata(&object).filter(is_kept));
+            }
+        };
         for namespace in places.scopes() {
-            let listed = self.list_each(namespace, labels, |object| object.metadata);
-            all.extend(listed.await?);
+            let scope = scope(namespace, labels);
+            let mut next: Option<String> = None;
+            loop {
+                let page = PageOf {
+                    limit: PAGE,
+                    next: next.as_deref(),
+                };
+                let how = (Form::Metadata, fields);
+                let answer = self
+                    .wire
+                    .list_each(how, &self.served, &scope, page, &mut take)
+                    .await;
+                next = answer.map_err(|source| self.unlisted(namespace, source))?;
+                if next.is_none() {
+                    break;
+                }
+            }
         }
         Ok(all)
     }
 
-    async fn list_each<T>(
+    async fn list_each(
         &self,
         namespace: Option<&str>,
         labels: Option<&str>,
-        keep: impl Fn(DynamicObject) -> T,
-    ) -> Result<Vec<T>, RequestError> {
-        let scope = Scope {
-            namespace: namespace.map(str::to_owned),
-            selector: labels.map(str::to_owned),
-            fields: None,
-        };
+    ) -> Result<Vec<DynamicObject>, RequestError> {
+        let scope = scope(namespace, labels);
         let (mut all, mut next) = (Vec::new(), None::<String>);
         loop {
             let page = self
                 .wire
                 .list_page(&self.served, &scope, PAGE, next.as_deref())
                 .await;
-            let page = page.map_err(|source| {
-                RequestError::new(self.what("list", namespace.unwrap_or_default()), source)
-            })?;
+            let page = page.map_err(|source| self.unlisted(namespace, source))?;
             // An item that does not decode as an object comes from a proxy, and is not ours.
-            all.extend(
-                page.items
-                    .iter()
-                    .filter_map(|item| serde_json::from_value(item.to_json()).ok())
-                    .map(&keep),
-            );
+            let items = page.items.iter();
+            all.extend(items.filter_map(|item| serde_json::from_value(item.to_json()).ok()));
             next = page.next;
             if next.is_none() {
                 return Ok(all);
             }
         }
+    }
+
+    fn unlisted(&self, namespace: Option<&str>, source: WireError) -> RequestError {
+        RequestError::new(self.what("list", namespace.unwrap_or_default()), source)
     }
 
     /// Sends a merge patch.
@@ -338,6 +356,19 @@ impl ServedResource {
         self.delete_if(namespace, name, (None, None)).await
     }
 
+    /// Deletes the object of that uid; succeeds if it does not exist, or if another object has its name.
+    pub(crate) async fn delete_uid(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        uid: &str,
+    ) -> Result<(), RequestError> {
+        match self.delete_if(namespace, name, (Some(uid), None)).await {
+            Err(error) if error.is_conflict() => Ok(()),
+            answer => answer,
+        }
+    }
+
     /// Deletes the object if it has that uid and resourceVersion; succeeds if it does not exist.
     pub(crate) async fn delete_exactly(
         &self,
@@ -397,6 +428,22 @@ impl ServedResource {
         )
         .trim_end()
         .to_owned()
+    }
+}
+
+/// Accepts the metadata of an object that is listed.
+pub(crate) type MetadataFilter<'a> = &'a (dyn Fn(&ObjectMeta) -> bool + Sync);
+
+/// Returns the metadata of an object. An object that does not decode comes from a proxy, and is not ours.
+fn metadata(object: &Node) -> Option<ObjectMeta> {
+    serde_json::from_value(object.get("metadata")?.to_json()).ok()
+}
+
+fn scope(namespace: Option<&str>, labels: Option<&str>) -> Scope {
+    Scope {
+        namespace: namespace.map(str::to_owned),
+        selector: labels.map(str::to_owned),
+        fields: None,
     }
 }
 

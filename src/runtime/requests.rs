@@ -5,11 +5,17 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use orkestra_cluster::wire::{Scope, Served, Wire, WireError};
-use orkestra_core::{plan::ObjectKey, value::Node};
+use orkestra_cluster::wire::{Form, Listed, PageOf, Scope, Served, Wire, WireError};
+use orkestra_core::{
+    plan::ObjectKey,
+    value::{Node, Projection},
+};
 use tokio::sync::Notify;
 
 use super::lock::lock;
+
+/// Objects per page, as in kubectl.
+const PAGE: u32 = 500;
 
 /// The type of a request, to match a refusal with a later success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,10 +54,25 @@ impl Requests {
         self.heard(RequestType::Get, kind, answer)
     }
 
-    /// Lists the objects of a kind in that scope, as the API server has them now.
-    pub(super) async fn list(&self, kind: &Served, scope: &Scope) -> Result<Vec<Node>, WireError> {
-        let answer = self.wire.list_page(kind, scope, 0, None).await;
-        Ok(self.heard(RequestType::List, kind, answer)?.items)
+    /// Reads one page of the objects of a kind in that scope, as the API server has them now: the first, or the one for `next`
+    /// of the last page. Passes what the projection keeps of each object to `take` as it arrives, since users decide on the
+    /// number and size of objects. Returns the continue token of the next page.
+    pub(super) async fn list_page(
+        &self,
+        how: (Form, &Projection),
+        kind: &Served,
+        scope: &Scope,
+        next: Option<&str>,
+        take: &mut (dyn FnMut(Node) + Send),
+    ) -> Result<Option<String>, WireError> {
+        let page = PageOf { limit: PAGE, next };
+        let mut each = |listed| {
+            if let Listed::Object(object) = listed {
+                take(object);
+            }
+        };
+        let answer = self.wire.list_each(how, kind, scope, page, &mut each).await;
+        self.heard(RequestType::List, kind, answer)
     }
 
     /// Records a missing permission, or that it was granted; returns the answer.
@@ -79,5 +100,87 @@ impl Requests {
     /// Returns the missing permissions.
     pub(super) fn refusals(&self) -> Vec<String> {
         lock(&self.refused).values().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use orkestra_core::{plan::GroupKind, reconcile::record::ChildRecord};
+    use serde_json::json;
+    use tower::service_fn;
+
+    use super::*;
+
+    /// Returns the requests of a cluster with two pages of `ConfigMap`s; the paths that it was asked are put into `asked`.
+    fn requests(asked: &Arc<Mutex<Vec<String>>>) -> Requests {
+        let asked = Arc::clone(asked);
+        let service = service_fn(move |request: Request<Body>| {
+            let asked = Arc::clone(&asked);
+            async move {
+                let uri = request.uri().to_string();
+                let is_last = uri.contains("continue=more");
+                lock(&asked).push(uri);
+                let (name, next) = if is_last {
+                    ("b", None)
+                } else {
+                    ("a", Some("more"))
+                };
+                let page = json!({
+                    "kind": "ConfigMapList", "metadata": { "resourceVersion": "9", "continue": next },
+                    "items": [{
+                        "metadata": { "name": name, "namespace": "shop", "uid": name, "resourceVersion": "3" },
+                        "data": { "large": "x".repeat(1000) },
+                    }],
+                });
+                Ok::<_, Infallible>(Response::new(Body::from(page.to_string().into_bytes())))
+            }
+        });
+        let wire = Wire::new(kube::Client::new(service, "default"));
+        Requests::new(wire, Arc::default())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lists_are_read_in_pages_and_keep_only_what_is_looked_at() {
+        let asked = Arc::default();
+        let requests = requests(&asked);
+        let kind = Served {
+            group: "".into(),
+            version: "v1".into(),
+            kind: "ConfigMap".into(),
+            plural: "configmaps".into(),
+            namespaced: true,
+        };
+        let looks_at = ChildRecord::looks_at(&[]);
+        let (mut found, mut next) = (Vec::new(), None::<String>);
+        loop {
+            let mut take = |object: Node| found.push(object);
+            let how = (Form::Metadata, &looks_at);
+            let scope = Scope::default();
+            next = requests
+                .list_page(how, &kind, &scope, next.as_deref(), &mut take)
+                .await
+                .unwrap();
+            if next.is_none() {
+                break;
+            }
+        }
+        let of = GroupKind::parse("ConfigMap");
+        let records = found
+            .iter()
+            .map(|object| ChildRecord::read(&of, object, &[]).unwrap());
+        let names: Vec<String> = records
+            .map(|record| record.id.key.name.to_string())
+            .collect();
+        assert_eq!(names, ["a", "b"]);
+        assert!(found.iter().all(|object| object.get("data").is_none()));
+        let asked = lock(&asked);
+        assert!(
+            asked.iter().all(|uri| uri.contains("limit=500")),
+            "{asked:?}"
+        );
     }
 }

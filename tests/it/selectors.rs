@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use testbed::namespace;
 
 use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
+use crate::waters;
 
 const CLEANUP: &str = "orkestra.orkspace.io/cleanup";
 const ARCHIVE: &str = "example.org/archive";
@@ -27,10 +28,14 @@ impl Groves {
     }
 
     async fn of(prefix: &str, katalog: &str) -> Result<Self> {
+        Self::of_text(prefix, &input(katalog)?).await
+    }
+
+    async fn of_text(prefix: &str, katalog: &str) -> Result<Self> {
         let mut scenario = Scenario::new(prefix).await?;
         let second = namespace(&scenario.client, "second").await?;
         let third = namespace(&scenario.client, "third").await?;
-        let katalog = input(katalog)?.replace("SECOND", &second);
+        let katalog = katalog.replace("SECOND", &second);
         scenario.grant(&katalog).await?;
         scenario.start().await?;
         scenario
@@ -272,4 +277,44 @@ async fn declared_labels_and_finalizers_are_put_on_and_kept() -> Result<()> {
         .patch("first", &json!({ "metadata": { "finalizers": null } }))
         .await?;
     objects.until_gone("first", LIMIT).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_of_another_operator_is_neither_unmarked_nor_deleted_with_the_katalog() -> Result<()>
+{
+    let policy = "deletionPolicy: delete";
+    let katalog = input("lifecycle/selectors.yaml")?;
+    let katalog = katalog.replace("finalizers: [example.org/archive]", policy);
+    ensure!(katalog.contains(policy), "{katalog}");
+    let mut groves = Groves::of_text("parents", &katalog).await?;
+    let parents = input("lifecycle/parents.yaml")?;
+    groves.scenario.grant(&parents).await?;
+    groves.scenario.install(&waters::crds()?).await?;
+    groves.scenario.apply(&parents)?;
+    groves
+        .scenario
+        .katalog_is("parents", "True", "Running")
+        .await?;
+    let own = groves.scenario.namespace.clone();
+    let (tended, elm) = (json!({ "tended": "yes" }), json!({ "wood": "elm" }));
+    let objects = groves.grove(&own, "first", tended, elm).await?;
+    objects.until_ready("first").await?;
+    waters::pond(&groves.scenario, "north", &json!({})).await?;
+    let is_managed =
+        |grove: &Value| grove["metadata"]["labels"]["orkestra.orkspace.io/managed"] == "true";
+    let child = objects
+        .until("north-grove", "is created", LIMIT, is_managed)
+        .await?;
+    // Neither operator writes what the other one reverts.
+    groves.scenario.until_settled(QUIET, LIMIT).await?;
+    waters::ensure_no_writes(&groves.scenario, QUIET).await?;
+    let katalogs = groves.scenario.objects("katalogs");
+    katalogs.delete("selectors").await?;
+    katalogs.until_gone("selectors", LIMIT).await?;
+    assert_eq!(objects.get("first").await?, None);
+    let left = objects.fetch("north-grove").await?;
+    assert_eq!(left["metadata"]["uid"], child["metadata"]["uid"]);
+    assert_eq!(left["metadata"].get("deletionTimestamp"), None);
+    ensure!(is_managed(&left), "{left}");
+    groves.scenario.check_running()
 }

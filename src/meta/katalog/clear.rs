@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use kube::api::DynamicObject;
+use kube::api::{DynamicObject, ObjectMeta};
+use orkestra_cluster::wire::Wire;
 use orkestra_core::{
     api::{
         OperatedKind,
         conditions::{READY, cut},
-        names,
     },
     plan::{self, GroupKind},
     reconcile::inventory::DeclaredKinds,
@@ -16,7 +16,10 @@ use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
 use super::{
-    super::{calls::RequestError, release},
+    super::{
+        calls::{RequestError, ServedResource},
+        release,
+    },
     Existence, KatalogController,
 };
 
@@ -37,6 +40,9 @@ impl KatalogController {
     /// can run, no operator deletes their children: they are deleted and released.
     ///
     /// It covers the kinds that this Katalog has operated and still has the claims of, whatever it declares.
+    ///
+    /// # Errors
+    /// The first refused request; everything else was tried nevertheless, and the next call tries all of it again.
     pub(super) async fn clear(&mut self) -> Result<Option<Instant>, RequestError> {
         self.weigh_leftovers().await?;
         if !self.operated.is_empty() && self.running.is_none() && !self.looked {
@@ -45,67 +51,92 @@ impl KatalogController {
         self.claim();
         let (wanted, supervisor) = (self.wanted_kinds(), &self.shared.supervisor);
         let held = supervisor.held_by(&self.reference);
-        let (mut left, mut unclaimed) = (BTreeMap::new(), false);
+        let wire = &self.shared.context.wire;
+        let (mut left, mut unclaimed, mut first_refused) = (BTreeMap::new(), false, None);
         for (of, kind) in &self.operated {
             // Objects of built-in kinds were there before the Katalog, and are let go.
             if plan::built_in(of).is_some() {
                 continue;
             }
             if held.contains(of) {
-                if let Some(rest) = self.delete_all(kind).await? {
-                    left.insert(of.clone(), rest);
+                let attempt = delete_all(wire, kind).await;
+                left.extend(attempt.left.map(|rest| (of.clone(), rest)));
+                first_refused = first_refused.or(attempt.refused);
+                if first_refused.is_some() && !wire.reach().is_up() {
+                    break;
                 }
             } else if wanted.contains(of) && !supervisor.is_foreign(of) {
                 unclaimed = true;
             }
         }
         self.waits = (!left.is_empty() || unclaimed).then(|| waiting(&left));
+        if let Some(refused) = first_refused {
+            return Err(refused);
+        }
         if self.waits.is_none() || (self.running.is_none() && !unclaimed) {
             self.existence = Existence::Cleared;
             return Ok(None);
         }
         Ok(Some(Instant::now() + LOOK_AGAIN))
     }
+}
 
-    /// Deletes our custom resources of a kind; returns those that are left, if any.
-    async fn delete_all(
-        &self,
-        kind: &OperatedKind,
-    ) -> Result<Option<RemainingResources>, RequestError> {
-        let wire = &self.shared.context.wire;
-        let places = DeclaredKinds::recorded(kind).places;
-        let Some((known, listed)) = release::list(wire, kind, &places).await? else {
-            return Ok(None);
-        };
-        let (mut count, mut first) = (0, None);
-        for meta in listed {
-            let label = meta
-                .labels
-                .as_ref()
-                .and_then(|all| all.get(names::LABEL_MANAGED));
-            let finalizers = meta.finalizers.as_deref().unwrap_or_default();
-            if label.is_none() && !finalizers.iter().any(|name| name == names::FINALIZER) {
-                continue;
-            }
-            count += 1;
-            if meta.deletion_timestamp.is_none() {
-                let name = meta.name.as_deref().unwrap_or_default();
-                known.delete_in(meta.namespace.as_deref(), name).await?;
-            }
-            first.get_or_insert(meta);
+/// Deletes our custom resources of a kind. One that cannot be deleted does not keep the others from being tried.
+async fn delete_all(wire: &Wire, kind: &OperatedKind) -> DeletionAttempt {
+    let declared = DeclaredKinds::recorded(kind);
+    let is_ours = |meta: &ObjectMeta| release::is_operated(meta, false);
+    let (known, ours) = match release::list(wire, kind, &declared, &is_ours).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return DeletionAttempt::default(),
+        Err(error) => {
+            return DeletionAttempt {
+                left: None,
+                refused: Some(error),
+            };
         }
-        let Some(first) = first else {
-            return Ok(None);
-        };
-        let (namespace, name) = (first.namespace, first.name.unwrap_or_default());
-        // The reason is only for the report: without it the deletion continues.
-        let found = known.get(namespace.as_deref(), &name).await;
-        let found = found.ok().flatten();
-        let name =
-            namespace.map_or_else(|| name.clone(), |namespace| format!("{namespace}/{name}"));
-        let first = found.and_then(|object| Some(format!("{name}: {}", waits_for(&object)?)));
-        Ok(Some(RemainingResources { count, first }))
+    };
+    let mut refused = None;
+    for meta in ours.iter().filter(|meta| meta.deletion_timestamp.is_none()) {
+        let (name, uid) = (meta.name.as_deref(), meta.uid.as_deref());
+        let (name, uid) = (name.unwrap_or_default(), uid.unwrap_or_default());
+        let namespace = meta.namespace.as_deref();
+        if let Err(error) = known.delete_uid(namespace, name, uid).await {
+            refused.get_or_insert(error);
+            // Each of the others would wait for the same answer.
+            if !wire.reach().is_up() {
+                break;
+            }
+        }
     }
+    let left = match ours.first() {
+        Some(first) => Some(RemainingResources {
+            count: ours.len(),
+            first: describe(&known, first).await,
+        }),
+        None => None,
+    };
+    DeletionAttempt { left, refused }
+}
+
+/// Returns a custom resource and what its deletion waits for; none if that is unknown, since the deletion continues without it.
+async fn describe(known: &ServedResource, meta: &ObjectMeta) -> Option<String> {
+    let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_deref());
+    let name = name.unwrap_or_default();
+    let found = known.get(namespace, name).await.ok().flatten()?;
+    let reason = waits_for(&found)?;
+    Some(match namespace {
+        Some(namespace) => format!("{namespace}/{name}: {reason}"),
+        None => format!("{name}: {reason}"),
+    })
+}
+
+/// The outcome of one attempt to delete the custom resources of a kind.
+#[derive(Debug, Default)]
+struct DeletionAttempt {
+    /// Those that still exist, if any is known.
+    left: Option<RemainingResources>,
+    /// The first refused request.
+    refused: Option<RequestError>,
 }
 
 /// The remaining custom resources of a kind.
@@ -151,9 +182,113 @@ fn waiting(left: &BTreeMap<GroupKind, RemainingResources>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        convert::Infallible,
+        sync::{Arc, Mutex},
+    };
+
+    use http::{Method, Request, Response};
+    use http_body_util::BodyExt as _;
+    use kube::client::Body;
+    use orkestra_core::api::names;
     use serde_json::json;
+    use tower::service_fn;
 
     use super::*;
+
+    /// A cluster with these ponds, which refuses to delete `stuck`; and the names and uids of the requested deletions.
+    fn cluster(ponds: Vec<Value>) -> (Wire, Arc<Mutex<Vec<(String, Value)>>>) {
+        let deletions = Arc::new(Mutex::new(Vec::new()));
+        let (asked, ponds) = (Arc::clone(&deletions), Arc::new(ponds));
+        let service = service_fn(move |request: Request<Body>| {
+            let (asked, ponds) = (Arc::clone(&asked), Arc::clone(&ponds));
+            async move {
+                let name = request.uri().path().rsplit('/').next().unwrap().to_owned();
+                let is_read = *request.method() == Method::GET;
+                let body = request.into_body().collect().await.unwrap().to_bytes();
+                if !is_read {
+                    let options: Value = serde_json::from_slice(&body).unwrap();
+                    let uid = options["preconditions"]["uid"].clone();
+                    asked.lock().unwrap().push((name.clone(), uid));
+                }
+                let status = |code: u16, reason: &str| {
+                    let message = format!("refused: {reason}");
+                    json!({ "apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": reason, "message": message, "code": code })
+                };
+                let (code, answer) = match (is_read, name.as_str()) {
+                    (true, "ponds") => (
+                        200,
+                        json!({ "kind": "PondList", "metadata": { "resourceVersion": "9" }, "items": *ponds }),
+                    ),
+                    (true, _) => (404, status(404, "NotFound")),
+                    (false, "stuck") => (403, status(403, "Forbidden")),
+                    (false, "replaced") => (409, status(409, "Conflict")),
+                    _ => (200, json!({ "kind": "Status", "status": "Success" })),
+                };
+                let answer = Body::from(answer.to_string().into_bytes());
+                Ok::<_, Infallible>(Response::builder().status(code).body(answer).unwrap())
+            }
+        });
+        (Wire::new(kube::Client::new(service, "default")), deletions)
+    }
+
+    fn pond(name: &str) -> Value {
+        marked(name, &json!({}), &json!([names::FINALIZER]))
+    }
+
+    fn marked(name: &str, labels: &Value, finalizers: &Value) -> Value {
+        json!({ "metadata": {
+            "name": name, "namespace": "shop", "uid": format!("u-{name}"), "resourceVersion": "3",
+            "labels": labels, "finalizers": finalizers,
+        } })
+    }
+
+    fn ponds() -> OperatedKind {
+        OperatedKind {
+            group: "water.example".to_owned(),
+            kind: "Pond".to_owned(),
+            plural: "ponds".to_owned(),
+            version: "v1".to_owned(),
+            ..OperatedKind::default()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refused_deletion_keeps_no_other_resource_from_being_deleted() {
+        let (wire, deletions) = cluster(["stuck", "replaced", "one"].map(pond).into());
+        let attempt = delete_all(&wire, &ponds()).await;
+        let asked = deletions.lock().unwrap().clone();
+        let uids = ["stuck", "replaced", "one"];
+        assert_eq!(
+            asked,
+            uids.map(|name| (name.to_owned(), json!(format!("u-{name}"))))
+        );
+        let refused = attempt.refused.unwrap().to_string();
+        assert!(
+            refused.contains("delete ponds.water.example shop/stuck"),
+            "{refused}"
+        );
+        assert_eq!(attempt.left.unwrap().count, 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn children_that_another_operator_created_are_not_deleted() {
+        let label = json!({ names::LABEL_MANAGED: "true" });
+        let child = json!({ names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "u-lake" });
+        let (none, held) = (json!([]), json!([names::FINALIZER]));
+        let (wire, deletions) = cluster(vec![
+            marked("of-a-lake", &child, &none),
+            marked("of-a-lake-and-operated", &child, &held),
+            marked("without-a-finalizer", &label, &none),
+            marked("of-a-user", &json!({}), &json!(["example.org/other"])),
+        ]);
+        let attempt = delete_all(&wire, &ponds()).await;
+        let asked = deletions.lock().unwrap().clone();
+        let asked: Vec<&str> = asked.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(asked, ["of-a-lake-and-operated", "without-a-finalizer"]);
+        assert!(attempt.refused.is_none());
+        assert_eq!(attempt.left.unwrap().count, 2);
+    }
 
     fn object(metadata: &Value, status: &Value) -> DynamicObject {
         let object = json!({ "metadata": metadata, "status": status });

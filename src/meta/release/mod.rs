@@ -22,15 +22,16 @@ use kube::api::ObjectMeta;
 use orkestra_cluster::wire::Wire;
 use orkestra_core::{
     api::{OperatedKind, names},
-    plan::{self, GroupKind, MetadataKey, ObjectNamespaces, OperatorPlan},
+    plan::{self, GroupKind, MetadataKey, OperatorPlan},
     reconcile::{
         inventory::{DeclaredKinds, Inventory},
-        record::child_mark,
+        record::{OperatedMarks, child_mark},
     },
+    value::{Path, Projection},
 };
 use serde_json::{Value, json};
 
-use super::calls::{RequestError, ServedResource};
+use super::calls::{MetadataFilter, RequestError, ServedResource};
 
 /// How many writes run concurrently.
 const WRITES: usize = 8;
@@ -100,17 +101,17 @@ pub async fn release_kind(
     let declared = DeclaredKinds::recorded(kind);
     let is_built_in = plan::built_in(&group_kind(kind)).is_some();
     let unmark = |meta: &ObjectMeta| {
-        if is_built_in && !is_operated(meta) {
+        if is_built_in && !is_operated(meta, is_built_in) {
             return None;
         }
-        // The label on a child of a built-in kind is its operator's.
-        let worn = !(is_built_in && is_child(meta));
+        // The label of a child is that of the operator that created it, which would restore it.
+        let worn = !marks(meta).child;
         unmark(meta, &declared, worn.then_some(names::LABEL_MANAGED))
     };
-    let Some((resource, mut marked)) = list(wire, kind, &declared.places).await? else {
+    let is_marked = |meta: &ObjectMeta| unmark(meta).is_some();
+    let Some((resource, marked)) = list(wire, kind, &declared, &is_marked).await? else {
         return Ok(Released::default());
     };
-    marked.retain(|meta| unmark(meta).is_some());
     progress.begin(marked.len());
     let children = release_children(wire, &marked, &declared).await?;
     let resources = write_all(&resource, marked, &unmark, &|| progress.one_is_done()).await?;
@@ -138,14 +139,16 @@ pub fn operated(plan: &OperatorPlan) -> OperatedKind {
     kind
 }
 
-/// Returns the resources of a kind, and where they are served.
+/// Returns the resources of a kind that `is_kept` accepts, and where they are served.
 pub(super) async fn list(
     wire: &Wire,
     kind: &OperatedKind,
-    places: &ObjectNamespaces,
+    declared: &DeclaredKinds,
+    is_kept: MetadataFilter<'_>,
 ) -> Result<Option<(ServedResource, Vec<ObjectMeta>)>, RequestError> {
+    let (places, fields) = (&declared.places, looks_at(declared));
     let known = ServedResource::operated(wire, kind);
-    let (resource, listed) = match known.list_metadata(places, None).await {
+    let (resource, listed) = match known.list_metadata(places, None, &fields, is_kept).await {
         Err(error) if error.is_not_found() => {
             // The version may be gone while the kind is served in another version.
             let any_version = group_kind(kind);
@@ -153,12 +156,39 @@ pub(super) async fn list(
                 return Ok(None);
             };
             let other = other.in_part();
-            let listed = other.list_metadata(places, None).await?;
+            let listed = other.list_metadata(places, None, &fields, is_kept).await?;
             (other, listed)
         }
         listed => (known, listed?),
     };
     Ok(Some((resource, listed)))
+}
+
+/// Returns the metadata that is read of custom resources and their children: users may add any amount of other metadata.
+fn looks_at(declared: &DeclaredKinds) -> Projection {
+    let fields = [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "deletionTimestamp",
+        "finalizers",
+        "ownerReferences",
+    ];
+    let labels = names::CHILD_LABELS.iter().chain(&names::OF_CHILDREN);
+    let annotations = [names::ANNOTATION_INVENTORY, names::ANNOTATION_CHILD];
+    let ours = labels
+        .map(|name| ["labels", *name])
+        .chain(annotations.map(|name| ["annotations", name]));
+    let declared = declared.labels.iter().map(|key| [key.field(), key.key()]);
+    let marks = ours
+        .chain(declared)
+        .map(|[field, name]| Path::of_fields(["metadata", field, name]));
+    let fields = fields
+        .iter()
+        .map(|field| Path::of_fields(["metadata", *field]));
+    let all: Vec<Path> = fields.chain(marks).collect();
+    Projection::new(&all)
 }
 
 /// Removes our labels from the children of `parents` that have no controller.
@@ -182,16 +212,15 @@ async fn release_children(
         };
         let resource = resource.in_part();
         let free = |meta: &ObjectMeta| disown(&kind, meta);
-        let mut labelled = resource
-            .list_metadata(
-                &declared.places_of(&kind),
-                Some(&format!("{}=true", names::LABEL_MANAGED)),
-            )
-            .await?;
-        labelled.retain(|meta| {
+        let is_theirs = |meta: &ObjectMeta| {
             label(meta, names::LABEL_OWNER_UID).is_some_and(|uid| uids.contains(uid))
                 && free(meta).is_some()
-        });
+        };
+        let (places, fields) = (declared.places_of(&kind), looks_at(declared));
+        let labelled = format!("{}=true", names::LABEL_MANAGED);
+        let labelled = resource
+            .list_metadata(&places, Some(&labelled), &fields, &is_theirs)
+            .await?;
         released += write_all(&resource, labelled, &free, &|| {}).await?;
     }
     Ok(released)
@@ -261,18 +290,21 @@ async fn write(
     Ok(false)
 }
 
-/// Whether an object of a built-in kind was operated. Children are of such kinds too, and Kubernetes copies labels and
-/// annotations from some of its objects to others: the finalizer alone is a proof, or label and inventory together.
-fn is_operated(meta: &ObjectMeta) -> bool {
-    let finalizers = meta.finalizers.as_deref().unwrap_or_default();
-    finalizers.iter().any(|name| name == names::FINALIZER)
-        || (!is_child(meta)
-            && label(meta, names::LABEL_MANAGED).is_some()
-            && annotation(meta, names::ANNOTATION_INVENTORY).is_some())
+/// True if an operator of its kind manages the object.
+pub(super) fn is_operated(meta: &ObjectMeta, built_in: bool) -> bool {
+    marks(meta).is_operated(built_in)
 }
 
-fn is_child(meta: &ObjectMeta) -> bool {
-    label(meta, names::LABEL_OWNER_UID).is_some()
+fn marks(meta: &ObjectMeta) -> OperatedMarks {
+    let finalizers = meta.finalizers.as_deref().unwrap_or_default();
+    OperatedMarks {
+        finalizer: finalizers.iter().any(|name| name == names::FINALIZER),
+        managed: label(meta, names::LABEL_MANAGED).is_some(),
+        child: names::OF_CHILDREN
+            .iter()
+            .any(|name| label(meta, name).is_some()),
+        inventory: annotation(meta, names::ANNOTATION_INVENTORY).is_some(),
+    }
 }
 
 /// The patch that takes our marks off a custom resource, the label `managed` among them; none when it has none.

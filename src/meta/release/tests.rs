@@ -1,4 +1,121 @@
+use std::convert::Infallible;
+
+use http::{Method, Request, Response, header};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use tower::service_fn;
+
 use super::*;
+
+/// What a cluster was asked: the path with its query, the accepted form of a read, and the body of a write.
+type Asked = Arc<Mutex<Vec<(String, String, Value)>>>;
+
+/// A cluster that has these ponds, one on each page.
+fn cluster(ponds: Vec<Value>) -> (Wire, Asked) {
+    let (asked, ponds) = (Asked::default(), Arc::new(ponds));
+    let seen = Arc::clone(&asked);
+    let service = service_fn(move |request: Request<Body>| {
+        let (seen, ponds) = (Arc::clone(&seen), Arc::clone(&ponds));
+        async move {
+            let uri = request.uri().to_string();
+            let accept = request.headers().get(header::ACCEPT);
+            let accept = accept
+                .map_or("", |accept| accept.to_str().unwrap())
+                .to_owned();
+            let is_read = *request.method() == Method::GET;
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            let body = serde_json::from_slice(&body).unwrap_or_default();
+            seen.lock().unwrap().push((uri.clone(), accept, body));
+            let at: usize = uri
+                .split_once("continue=")
+                .map_or(0, |(_, at)| at.parse().unwrap());
+            let next = (at + 1 < ponds.len()).then(|| (at + 1).to_string());
+            let page = json!({
+                "kind": "PartialObjectMetadataList", "metadata": { "resourceVersion": "9", "continue": next },
+                "items": [ponds[at]],
+            });
+            let answer = if is_read { page } else { json!({}) };
+            Ok::<_, Infallible>(Response::new(Body::from(answer.to_string().into_bytes())))
+        }
+    });
+    (Wire::new(kube::Client::new(service, "default")), asked)
+}
+
+fn pond(name: &str, labels: &Value, finalizers: &Value) -> Value {
+    json!({ "metadata": {
+        "name": name, "namespace": "shop", "uid": format!("u-{name}"), "resourceVersion": "3",
+        "labels": labels, "finalizers": finalizers,
+        "annotations": { "kubectl.kubernetes.io/last-applied-configuration": "x".repeat(1000) },
+    } })
+}
+
+fn ponds() -> OperatedKind {
+    OperatedKind {
+        group: "water.example".to_owned(),
+        kind: "Pond".to_owned(),
+        plural: "ponds".to_owned(),
+        version: "v1".to_owned(),
+        ..OperatedKind::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_metadata_of_resources_that_are_kept_is_remembered_of_any_number_of_pages() {
+    let (label, none) = (json!({ names::LABEL_MANAGED: "true" }), json!([]));
+    let (wire, asked) = cluster(vec![
+        pond("one", &json!({}), &none),
+        pond("two", &label, &none),
+        pond("three", &json!({}), &none),
+    ]);
+    let declared = DeclaredKinds {
+        places: plan::ObjectNamespaces::All,
+        ..DeclaredKinds::default()
+    };
+    let is_kept = |meta: &ObjectMeta| is_operated(meta, false);
+    let found = list(&wire, &ponds(), &declared, &is_kept).await.unwrap();
+    let (_, found) = found.unwrap();
+    let names: Vec<Option<&str>> = found.iter().map(|meta| meta.name.as_deref()).collect();
+    assert_eq!(names, [Some("two")]);
+    assert_eq!(found[0].annotations, None);
+    let asked = asked.lock().unwrap();
+    let form = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    for (page, (uri, accept, _)) in asked.iter().enumerate() {
+        assert!(uri.contains("limit=500"), "{uri}");
+        assert_eq!(uri.contains("continue="), page > 0, "{uri}");
+        assert_eq!(accept, form);
+    }
+    assert_eq!(asked.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_of_another_operator_keep_their_label_in_a_release() {
+    let own = json!({ names::LABEL_MANAGED: "true" });
+    let child = json!({ names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "u-lake" });
+    let (none, held) = (json!([]), json!([names::FINALIZER]));
+    let (wire, asked) = cluster(vec![
+        pond("of-a-lake", &child, &none),
+        pond("operated", &child, &held),
+        pond("own", &own, &none),
+    ]);
+    let progress = ReleaseProgress::default();
+    let released = release_kind(&wire, &ponds(), &progress).await.unwrap();
+    assert_eq!(released.resources, 2);
+    let asked = asked.lock().unwrap();
+    let patch = |name: &str| {
+        let mut patches = asked
+            .iter()
+            .filter(|(uri, _, body)| !body.is_null() && uri.contains(&format!("/ponds/{name}?")));
+        patches.next().map(|(_, _, body)| body["metadata"].clone())
+    };
+    assert_eq!(patch("of-a-lake"), None);
+    let operated = patch("operated").unwrap();
+    assert_eq!(
+        (&operated["finalizers"], operated.get("labels")),
+        (&json!([]), None)
+    );
+    let label = json!({ names::LABEL_MANAGED: null });
+    assert_eq!(patch("own").unwrap()["labels"], label);
+}
 
 fn meta(value: Value) -> ObjectMeta {
     serde_json::from_value(value).unwrap()
@@ -64,7 +181,7 @@ fn an_object_of_a_built_in_kind_was_operated_where_two_marks_or_the_finalizer_sa
         let object = meta(
             json!({ "name": "one", "labels": labels, "annotations": annotations, "finalizers": finalizers }),
         );
-        assert_eq!(is_operated(&object), operated, "{object:?}");
+        assert_eq!(is_operated(&object, true), operated, "{object:?}");
     }
 }
 

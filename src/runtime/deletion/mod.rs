@@ -7,6 +7,7 @@
 //!  orphans        children of a custom resource that was deleted without its finalizer
 //! ```
 
+mod hidden;
 mod on_delete;
 pub(super) mod orphans;
 
@@ -14,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 
 use orkestra_cluster::{
     watch::WatchProblem,
-    wire::{Propagation, Scope, WireError},
+    wire::{Propagation, WireError},
 };
 use orkestra_core::{
     api::names,
@@ -28,7 +29,10 @@ use orkestra_core::{
     value::{Key, Node},
 };
 
-use self::on_delete::{end, wait};
+use self::{
+    hidden::hidden,
+    on_delete::{end, wait},
+};
 use crate::runtime::{
     pass::{
         NextPass, Pass, Passed,
@@ -36,7 +40,7 @@ use crate::runtime::{
         failure::{failure, failure_of_cr},
         observe, refused, soonest, unread,
     },
-    shared::bound_plan::{BoundPlan, Kind},
+    shared::bound_plan::BoundPlan,
 };
 
 /// The delay before the next check for children that the watches do not show.
@@ -183,59 +187,6 @@ async fn take_down(pass: &Pass<'_>, observed: &Observed) -> KeepReasons {
     left
 }
 
-/// Deletes the children that the API server has and the watches do not show: a watch may lag behind the one that showed the
-/// deletion, or the label it selects by was removed, and nothing collects an object without an owner reference. Lists only
-/// where such children are possible.
-async fn hidden(pass: &Pass<'_>, cr: &CrRecord) -> KeepReasons {
-    let mut left = KeepReasons::default();
-    // Owner references to a cluster-scoped resource work in every namespace; orphaned children stay.
-    if cr.id.key.namespace.is_none() || cr.orphans() {
-        return left;
-    }
-    for (kind, namespace) in may_hide(pass.bound) {
-        let group_kind = kind.served().group_kind();
-        let scope = Scope {
-            namespace: namespace.map(str::to_owned),
-            selector: Some(format!("{}={}", names::LABEL_OWNER_UID, cr.id.uid)),
-            fields: None,
-        };
-        let found = match pass.shared.requests.list(kind.served(), &scope).await {
-            Ok(found) => found,
-            // Its CRD was deleted, with all objects.
-            Err(WireError::NotServed(_) | WireError::NotFound(_)) => continue,
-            Err(error) => {
-                let why = match &error {
-                    WireError::Forbidden { message, .. } => Unread::Forbidden(message.clone()),
-                    other => Unread::Unavailable(other.to_string()),
-                };
-                left.failures.push(waiting_for::unread(&group_kind, &why));
-                continue;
-            }
-        };
-        for object in &found {
-            let Some(child) = child(&group_kind, object) else {
-                continue;
-            };
-            if child.record.is_uncollected(&cr.id.uid, &pass.bound.manager) {
-                left.look_again = true;
-                let result = delete(pass, cr, &child).await;
-                left.note(&child, result);
-            } else if child.record.is_unread_and_uncollected(&cr.id.uid) {
-                left.look_again = true;
-                left.failures.extend(unread::failure_of(&child));
-            }
-        }
-    }
-    left
-}
-
-/// The kinds of children that may have no owner reference, in each namespace where they are watched.
-fn may_hide(bound: &BoundPlan) -> impl Iterator<Item = (&Kind, Option<&str>)> {
-    let kinds = bound.kinds.iter().map(|kind| &**kind);
-    let kinds = kinds.filter(|kind| bound.may_leave(&kind.served().group_kind()));
-    kinds.flat_map(|kind| kind.namespaces().map(move |namespace| (kind, namespace)))
-}
-
 fn child(kind: &GroupKind, object: &Node) -> Option<ObservedChild> {
     let record = ChildRecord::read(kind, object, &[]).ok()?;
     Some(ObservedChild {
@@ -312,9 +263,8 @@ async fn remove_labels(pass: &Pass<'_>, key: &ChildKey) -> Result<(), Failure> {
 async fn remove_marks(pass: &Pass<'_>, cr: &CrRecord) -> Passed {
     // A user may have added more to it than we wrote.
     let put = cr.inventory.checked(&pass.bound.declared);
-    // Of a child the label is its operator's.
-    let managed =
-        (!(pass.bound.plan.watched.built_in && cr.is_child)).then_some(names::LABEL_MANAGED);
+    // The label of a child is that of the operator that created it, which would restore it.
+    let managed = (!cr.is_child).then_some(names::LABEL_MANAGED);
     let worn = |field: &'static str| {
         let of_field = put.labels.iter().filter(move |key| key.field() == field);
         of_field.map(|key| (Key::from(key.key()), Node::Null))

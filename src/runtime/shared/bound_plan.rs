@@ -90,22 +90,17 @@ impl BoundPlan {
         admitted.map(|record| record.id.key.clone()).collect()
     }
 
-    /// Returns the custom resource of that key if it is not managed but carries our label or finalizer.
+    /// Returns the custom resource of that key if it is no longer managed and its marks show that it was.
     pub(in crate::runtime) fn stray(&self, key: &ObjectKey) -> Option<Arc<CrRecord>> {
         if self.cr(key).is_some() {
             return None;
         }
         let record = self.marked.as_ref()?.store().get(key)?;
-        let is_marked = if self.plan.watched.built_in {
-            // Kubernetes copies labels, and annotations, from some of its objects to others: one alone proves nothing.
-            record.finalizer || record.is_marked_twice()
-        } else {
-            record.managed || record.finalizer
-        };
-        is_marked.then_some(record)
+        let is_operated = record.marks().is_operated(self.plan.watched.built_in);
+        is_operated.then_some(record)
     }
 
-    /// Returns the keys of all custom resources that carry our label or finalizer and are not managed.
+    /// Returns the keys of all custom resources that are no longer managed and whose marks show that they were.
     pub(in crate::runtime) fn strays(&self) -> Vec<ObjectKey> {
         let marked = self.marked.iter().flat_map(|marked| marked.store().keys());
         marked.filter(|key| self.stray(key).is_some()).collect()

@@ -15,11 +15,12 @@ use std::{
 
 use orkestra_cluster::{
     watch::{Change, Handle, Subscriber, WatchProblem, Watched},
-    wire::{Scope, WireError, autoscalers},
+    wire::{Form, Scope, WireError, autoscalers},
 };
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey},
     reconcile::{record::Uid, scaler::Scaler},
+    value::Node,
 };
 
 use super::objects::until_listed;
@@ -165,12 +166,28 @@ async fn list(
         namespace: child.object.namespace.as_deref().map(str::to_owned),
         ..Scope::default()
     };
-    let objects = match requests.list(&autoscalers(), &scope).await {
-        Ok(objects) => objects,
-        Err(WireError::NotFound(_) | WireError::NotServed(_)) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut all = objects.iter().filter_map(|one| Scaler::read(one).ok());
-    let found = all.find(|one| one.target.as_ref() == Some(target));
-    Ok(found.map(|one| one.id.key.name.to_string()))
+    let looks_at = Scaler::looks_at();
+    let (mut found, mut next) = (None, None::<String>);
+    loop {
+        let mut take = |object: Node| {
+            let scaler = Scaler::read(&object).ok();
+            let scaler =
+                scaler.filter(|one| found.is_none() && one.target.as_ref() == Some(target));
+            if let Some(scaler) = scaler {
+                found = Some(scaler.id.key.name.to_string());
+            }
+        };
+        let how = (Form::Whole, &looks_at);
+        let answer = requests
+            .list_page(how, &autoscalers(), &scope, next.as_deref(), &mut take)
+            .await;
+        next = match answer {
+            Ok(next) => next,
+            Err(WireError::NotFound(_) | WireError::NotServed(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if found.is_some() || next.is_none() {
+            return Ok(found);
+        }
+    }
 }

@@ -26,6 +26,8 @@ pub const LABEL_OWNER_UID: &str = "orkestra.orkspace.io/owner-uid";
 pub const LABEL_KATALOG: &str = "orkestra.orkspace.io/katalog";
 /// The labels of ours on children: they are removed when a child is released.
 pub const CHILD_LABELS: [&str; 3] = [LABEL_MANAGED, LABEL_OWNER_UID, LABEL_KATALOG];
+/// The labels that distinguish children, and the pods of their workloads, from custom resources: both carry [`LABEL_MANAGED`].
+pub const OF_CHILDREN: [&str; 2] = [LABEL_OWNER_UID, LABEL_WORKLOAD];
 /// Label on pod templates, recommended by Kubernetes: the kind of the custom resource, in lower case.
 pub const LABEL_APP_NAME: &str = "app.kubernetes.io/name";
 /// Label on pod templates, recommended by Kubernetes: the name of the custom resource.

@@ -1,5 +1,6 @@
 //! Records: what stores keep of an object instead of the whole object.
 
+mod marks;
 mod observed;
 mod proof;
 mod unread;
@@ -9,6 +10,7 @@ use std::{num::NonZeroI64, sync::Arc};
 use jiff::Timestamp;
 
 pub use self::{
+    marks::OperatedMarks,
     observed::{Observed, ObservedChild},
     proof::OwnerMark,
 };
@@ -39,11 +41,12 @@ const CR_LABELS: [&str; 3] = [
     names::LABEL_WORKLOAD,
 ];
 
-/// Whether an operator made the object, or a workload that an operator made did: operators of built-in kinds leave it alone, for
-/// what they make could be what they operate.
+/// True if an operator created the object, or a workload that an operator created did: operators of built-in kinds ignore it,
+/// since what they create could be what they operate.
 pub fn is_child(object: &Node) -> bool {
-    let mut marks = [names::LABEL_OWNER_UID, names::LABEL_WORKLOAD].into_iter();
-    marks.any(|name| label(object, name).is_some())
+    names::OF_CHILDREN
+        .iter()
+        .any(|name| label(object, name).is_some())
 }
 
 /// What is kept of a custom resource.
@@ -159,11 +162,6 @@ impl CrRecord {
             + self.requested.as_deref().map_or(0, Requested::heap_bytes)
             + self.holds.as_deref().map_or(0, Holds::heap_bytes)
             + self.view.heap_bytes()
-    }
-
-    /// Whether both its label and its annotation say that an operator looks after it, and it is no child.
-    pub fn is_marked_twice(&self) -> bool {
-        self.managed && !self.is_child && *self.inventory != Inventory::default()
     }
 
     /// Whether its children are to stay when it goes: it carries Kubernetes' own `orphan` finalizer.
