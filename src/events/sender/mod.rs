@@ -33,6 +33,8 @@ struct RefusedNamespace {
     until: Instant,
     /// Sent once more at that time: a granted permission is noticed even if there are no new Events.
     refused: TimedEvent,
+    /// Whether a permission is missing; otherwise a quota or a policy of the namespace refuses Events.
+    lacks_permission: bool,
 }
 
 pub(super) struct Sender {
@@ -150,13 +152,15 @@ impl Sender {
         }
     }
 
-    /// Records a missing permission, so that a condition can report it; any other response means that the permission exists.
+    /// Pauses a namespace that refuses Events. A missing permission is recorded, so that a condition can report it. A quota or a
+    /// policy is not: whoever sets one in their namespace would take `Ready` from every Katalog.
     fn refused(&mut self, namespace: &str, happened: TimedEvent, error: &WireError) {
         match error {
             WireError::Forbidden { .. } | WireError::Denied { .. } => {
                 let rest = RefusedNamespace {
                     until: Instant::now() + REST,
                     refused: happened,
+                    lacks_permission: matches!(error, WireError::Forbidden { .. }),
                 };
                 self.resting.insert(namespace.to_owned(), rest);
                 self.report();
@@ -167,9 +171,14 @@ impl Sender {
     }
 
     fn report(&self) {
-        let namespaces: Vec<&str> = self.resting.keys().take(5).map(String::as_str).collect();
+        let lacking = self
+            .resting
+            .iter()
+            .filter(|(_, rest)| rest.lacks_permission);
+        let lacking: Vec<&str> = lacking.map(|(namespace, _)| &**namespace).take(6).collect();
+        let namespaces = lacking.get(..5).unwrap_or(&lacking);
         self.problem.set((!namespaces.is_empty()).then(|| {
-            let more = if self.resting.len() > namespaces.len() { " and others" } else { "" };
+            let more = if lacking.len() > namespaces.len() { " and others" } else { "" };
             format!(
                 "Events are refused in namespace {}{more}: grant create and patch on events of group events.k8s.io",
                 namespaces.join(", ")

@@ -14,8 +14,13 @@ use orkestra_ground::Clock;
 
 type Seen = Arc<Mutex<Vec<(Method, String, serde_json::Value)>>>;
 
-/// A cluster that records requests and answers with the code.
+/// A cluster that records requests and answers with the code; 403 means that a permission is missing.
 fn cluster(code: u16) -> (Wire, Seen) {
+    cluster_that(code, "User \"ork\" cannot create resource \"events\"")
+}
+
+/// A cluster that records requests and answers with the code, and with the message if it is an error.
+fn cluster_that(code: u16, message: &'static str) -> (Wire, Seen) {
     let seen = Seen::default();
     let log = seen.clone();
     let service = service_fn(move |request: Request<Body>| {
@@ -31,7 +36,7 @@ fn cluster(code: u16) -> (Wire, Seen) {
                 body
             } else {
                 serde_json::json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-                        "message": "no", "reason": "Forbidden", "code": code})
+                        "message": message, "reason": "Forbidden", "code": code})
             };
             let answer = Body::from(answer.to_string().into_bytes());
             Ok::<_, std::convert::Infallible>(
@@ -59,13 +64,15 @@ fn event(note: &str) -> Event {
 }
 
 fn sink(code: u16) -> (EventSink, Metrics, Seen) {
-    let metrics = Metrics::new().unwrap();
     let (wire, seen) = cluster(code);
-    (
-        EventSink::start(&wire, Flow::new(|| 0.0), &metrics, Clock::system()),
-        metrics,
-        seen,
-    )
+    let (sink, metrics) = sink_to(&wire);
+    (sink, metrics, seen)
+}
+
+fn sink_to(wire: &Wire) -> (EventSink, Metrics) {
+    let metrics = Metrics::new().unwrap();
+    let sink = EventSink::start(wire, Flow::new(|| 0.0), &metrics, Clock::system());
+    (sink, metrics)
 }
 
 #[tokio::test]
@@ -153,4 +160,18 @@ async fn a_missing_permission_is_named_and_tried_again_after_thirty_seconds() {
     sink.publish(event("one"));
     sink.flush(Duration::from_secs(5)).await;
     assert_eq!(seen.lock().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_of_a_namespace_is_no_problem_of_a_katalog() {
+    let quota = "events.events.k8s.io \"a\" is forbidden: exceeded quota: few, requested: 1, used: 9, limited: 9";
+    let (wire, seen) = cluster_that(403, quota);
+    let (sink, metrics) = sink_to(&wire);
+    for _ in 0..2 {
+        sink.publish(event("one"));
+    }
+    sink.flush(Duration::from_secs(5)).await;
+    assert_eq!(seen.lock().unwrap().len(), 1, "the namespace is paused");
+    assert_eq!(metrics.events_dropped().get(), 2);
+    assert_eq!(sink.problem(), None);
 }

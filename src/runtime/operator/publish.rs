@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use orkestra_cluster::watch::{WatchProblem, WatchState};
 use orkestra_core::{
-    plan::{OperatorPlan, Plans},
+    plan::{GroupKind, OperatorPlan, Plans},
     reasons::KatalogReason,
     reconcile::status::unwritable,
 };
@@ -202,6 +202,8 @@ fn problems(
         }
     }
     problems.extend(shared.problems());
+    let earlier = bound.map(BoundPlan::earlier_troubles).unwrap_or_default();
+    problems.extend(earlier.into_iter().map(unneeded));
     if let Some(message) = shared.context.events.problem() {
         problems.push(OperatorProblem {
             reason: KatalogReason::Forbidden,
@@ -233,6 +235,18 @@ fn unavailable(bound: &BoundPlan) -> Vec<OperatorProblem> {
         )));
     }
     problems
+}
+
+/// Returns the problem of a kind that only earlier revisions declared. It does not make the Katalog less ready: the plan does
+/// not need the kind, and whoever writes custom resources chooses which of these kinds an inventory names.
+fn unneeded((kind, trouble): (GroupKind, WatchProblem)) -> OperatorProblem {
+    let why = unwatched(&kind, trouble).message;
+    OperatorProblem {
+        reason: KatalogReason::Unavailable,
+        message: format!(
+            "{kind}, which only an earlier revision declares, cannot be watched: {why}"
+        ),
+    }
 }
 
 fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> OperatorProblem {

@@ -273,13 +273,19 @@ impl BoundPlan {
         self.crs.is_open() || self.kinds.iter().any(|kind| kind.is_open())
     }
 
-    /// Returns the problems of the watches, by kind.
+    /// Returns the problems of the watches that the plan needs, by kind.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let kinds = self.kinds.iter();
+        let kinds = self.kinds.iter().filter_map(|kind| kind.trouble());
         let own = self.crs.trouble().into_iter();
-        own.chain(kinds.filter_map(|kind| kind.trouble()))
+        own.chain(kinds.filter(|(kind, _)| self.declares(kind)))
             .chain(self.sources.troubles())
             .collect()
+    }
+
+    /// Returns the problems of the watches of kinds that only inventories of custom resources name.
+    pub(in crate::runtime) fn earlier_troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
+        let kinds = self.kinds.iter().filter_map(|kind| kind.trouble());
+        kinds.filter(|(kind, _)| !self.declares(kind)).collect()
     }
 
     /// Returns the number of records held for this operator; shared records count for the operator that read them first.

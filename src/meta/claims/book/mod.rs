@@ -3,9 +3,11 @@
 //! An installation holds a kind while the kind's Lease names it and its own Lease was renewed within [`EXPIRY`]. All other
 //! kinds are free. A claim is taken, moved and dropped by compare-and-swap on the kind's Lease.
 //!
-//! An installation that has not renewed for [`EXPIRY`] counts as gone, by the time that its Lease states or by the time for
-//! which that Lease has not changed here, so neither a wrong clock nor a time in the future keeps a claim forever. It may
-//! have lost its claims then: it writes a claim again before it relies on it.
+//! An installation counts as gone when this process has seen its Lease unchanged for [`EXPIRY`], as in leader election: the
+//! clocks of two machines are not compared, so a clock that is wrong takes no claim of an installation that runs. Only a Lease
+//! that states no time, or one more than [`LONG_GONE`] ago, counts as abandoned at once. Time that this process has not
+//! observed, because it slept or its clock was set, does not count. An installation that has not renewed may have lost its
+//! claims: it writes a claim again before it relies on it.
 //!
 //! One file: one state machine, whose transitions rely on each other.
 
@@ -27,6 +29,10 @@ use crate::runtime::OperatorProblem;
 
 /// An installation stops relying on its claims this long before others may take them.
 const MARGIN: SignedDuration = SignedDuration::from_mins(1);
+/// A Lease that states an earlier renewal than this is abandoned. Far more than clocks of a cluster differ.
+const LONG_GONE: SignedDuration = SignedDuration::from_hours(24);
+/// The clock is looked at every few seconds; a longer step is time that nobody observed.
+const UNOBSERVED: SignedDuration = SignedDuration::from_mins(2);
 /// The delay after a refused write.
 const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
 
@@ -119,7 +125,10 @@ impl SeenHeartbeat {
     /// Returns when the installation counts as gone.
     fn expires(&self) -> Timestamp {
         let stated = self.heartbeat.renewed.unwrap_or(Timestamp::MIN);
-        later(stated.min(self.since), EXPIRY)
+        if later(stated, LONG_GONE) <= self.since {
+            return self.since;
+        }
+        later(self.since, EXPIRY)
     }
 }
 
@@ -138,6 +147,8 @@ pub(crate) struct ClaimTable {
     demand: ClaimRequest,
     claims: BTreeMap<String, Claim>,
     heartbeats: BTreeMap<String, SeenHeartbeat>,
+    /// When the clock was last looked at.
+    looked_at: Option<Timestamp>,
     /// When this process renewed the installation's Lease, or found it renewed.
     alive_at: Option<Timestamp>,
     /// Our claims that this process relies on.
@@ -158,6 +169,7 @@ impl ClaimTable {
             demand: ClaimRequest::default(),
             claims: BTreeMap::new(),
             heartbeats: BTreeMap::new(),
+            looked_at: None,
             alive_at: None,
             confirmed: BTreeSet::new(),
             doubtful: BTreeSet::new(),
@@ -261,8 +273,16 @@ impl ClaimTable {
         self.take_in(name, record, now);
     }
 
-    /// Checks the clock: an installation that may have lost its claims relies on none until it has written it again.
+    /// Checks the clock: an installation that may have lost its claims relies on none until it has written it again, and time
+    /// that was not observed says nothing about other installations.
     pub(crate) fn look_at_clock(&mut self, now: Timestamp) {
+        let step = self.looked_at.replace(now);
+        let step = step.map(|before| now.duration_since(before));
+        if step.is_some_and(|step| step.is_negative() || step > UNOBSERVED) {
+            for seen in self.heartbeats.values_mut() {
+                seen.since = now;
+            }
+        }
         if !self.is_alive(now) {
             self.confirmed.clear();
             let ours = self.claims.iter();
@@ -284,10 +304,10 @@ impl ClaimTable {
     }
 
     fn is_held_by_other(&self, claim: &Claim, now: Timestamp) -> bool {
+        // While the Leases cannot be read, a missing renewal is none that was missed.
+        let is_alive = |expires| now < expires || self.blind.is_some();
         claim.installation != *self.installation
-            && self
-                .expiry_of(&claim.installation)
-                .is_some_and(|expires| now < expires)
+            && self.expiry_of(&claim.installation).is_some_and(is_alive)
     }
 
     /// Returns the holders of kinds.

@@ -155,13 +155,68 @@ fn the_claim_of_an_installation_that_is_alive_is_left_alone() {
         claimant: claimant("b"),
     };
     assert_eq!(standing(&book, at(0)), Some(ClaimState::Foreign(holder)));
-    assert_eq!(book.next(at(0)), Some(at(1)), "that is when it expires");
+    // Its own time counts for nothing: one of the two clocks may be wrong.
+    write(&mut book, at(5));
+    write(&mut book, at(10));
+    assert_eq!(book.next(at(14)), Some(at(15)), "that is when it expires");
     let taken = Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
-    assert_eq!(write(&mut book, at(2)), [taken]);
+    assert!(write(&mut book, at(15)).contains(&taken));
     assert_eq!(
-        standing(&book, at(2)),
+        standing(&book, at(15)),
         Some(ClaimState::Ours(claimant("a")))
     );
+}
+
+#[test]
+fn a_clock_that_is_set_forward_takes_no_claim() {
+    let mut book = book(vec![claim(WEST, "b", "1"), alive(WEST, Some(at(0)))]);
+    write(&mut book, at(0));
+    // An hour is set, or was slept: nothing of it was observed.
+    book.look_at_clock(at(60));
+    write(&mut book, at(60));
+    let is_foreign = |book: &ClaimTable, now| {
+        let standing = standing(book, now);
+        matches!(standing, Some(ClaimState::Foreign(_)))
+    };
+    assert!(is_foreign(&book, at(74)));
+    // Its next renewal has a time that is long past here.
+    let (name, renewed) = alive(WEST, Some(at(5)));
+    book.take_in(name, renewed, at(74));
+    assert!(is_foreign(&book, at(88)));
+    assert!(!is_foreign(&book, at(89)));
+}
+
+#[test]
+fn nothing_expires_while_the_claims_cannot_be_read() {
+    let mut book = book(vec![claim(WEST, "b", "1"), alive(WEST, Some(at(0)))]);
+    write(&mut book, at(0));
+    let problem = OperatorProblem {
+        reason: KatalogReason::Unavailable,
+        message: "no answer".to_owned(),
+    };
+    book.go_blind(problem);
+    assert!(matches!(
+        standing(&book, at(20)),
+        Some(ClaimState::Foreign(_))
+    ));
+    // It was renewed meanwhile.
+    book.replace(
+        vec![claim(WEST, "b", "1"), alive(WEST, Some(at(18)))],
+        at(21),
+    );
+    assert!(matches!(
+        standing(&book, at(21)),
+        Some(ClaimState::Foreign(_))
+    ));
+}
+
+#[test]
+fn an_installation_that_is_long_gone_keeps_nothing() {
+    let long_ago = at(-24 * 60);
+    let mut book = book(vec![claim(WEST, "b", "1"), alive(WEST, Some(long_ago))]);
+    write(&mut book, at(0));
+    let taken = Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
+    assert_eq!(write(&mut book, at(0)), [taken]);
 }
 
 #[test]
