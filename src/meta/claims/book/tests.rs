@@ -191,7 +191,7 @@ fn nothing_expires_while_the_claims_cannot_be_read() {
     let mut book = book(vec![claim(WEST, "b", "1"), alive(WEST, Some(at(0)))]);
     write(&mut book, at(0));
     let problem = OperatorProblem {
-        reason: KatalogReason::Unavailable,
+        reason: orkestra_core::reasons::KatalogReason::Unavailable,
         message: "no answer".to_owned(),
     };
     book.go_blind(problem);
