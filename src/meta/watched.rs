@@ -268,7 +268,7 @@ impl<T: WatchedContent> Watches<T> {
 pub(crate) fn words(problem: WatchProblem) -> String {
     match problem {
         WatchProblem::NotServed => NOT_INSTALLED.to_owned(),
-        WatchProblem::Forbidden { message } | WatchProblem::Unavailable { message } => message,
+        WatchProblem::Forbidden { message } | WatchProblem::Unavailable { message, .. } => message,
     }
 }
 

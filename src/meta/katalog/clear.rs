@@ -196,8 +196,11 @@ mod tests {
 
     use super::*;
 
+    /// The names and uids of requested deletions.
+    type Deletions = Arc<Mutex<Vec<(String, Value)>>>;
+
     /// A cluster with these ponds, which refuses to delete `stuck`; and the names and uids of the requested deletions.
-    fn cluster(ponds: Vec<Value>) -> (Wire, Arc<Mutex<Vec<(String, Value)>>>) {
+    fn cluster(ponds: Vec<Value>) -> (Wire, Deletions) {
         let deletions = Arc::new(Mutex::new(Vec::new()));
         let (asked, ponds) = (Arc::clone(&deletions), Arc::new(ponds));
         let service = service_fn(move |request: Request<Body>| {

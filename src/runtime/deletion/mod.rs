@@ -126,7 +126,7 @@ async fn before_children(
 fn unseen(bound: &BoundPlan, observed: &Observed) -> Executed {
     let why = |kind: &GroupKind| match bound.kind(kind).and_then(|kind| kind.trouble()) {
         Some((_, WatchProblem::Forbidden { message })) => Unread::Forbidden(message),
-        Some((_, WatchProblem::Unavailable { message })) => Unread::Unavailable(message),
+        Some((_, WatchProblem::Unavailable { message, .. })) => Unread::Unavailable(message),
         Some((_, WatchProblem::NotServed)) | None => {
             Unread::Unavailable("they are being listed for the first time".to_owned())
         }

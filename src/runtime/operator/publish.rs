@@ -259,7 +259,16 @@ fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> OperatorPro
             reason: KatalogReason::Forbidden,
             message,
         },
-        WatchProblem::Unavailable { message } => OperatorProblem {
+        WatchProblem::Unavailable {
+            message,
+            is_lasting: true,
+        } => OperatorProblem {
+            reason: KatalogReason::KindNotServed,
+            message: format!(
+                "the API server has not answered for {kind} for more than a minute: {message}"
+            ),
+        },
+        WatchProblem::Unavailable { message, .. } => OperatorProblem {
             reason: KatalogReason::Unavailable,
             message,
         },

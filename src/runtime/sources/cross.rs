@@ -269,7 +269,8 @@ impl Target {
                 ..
             } => Ok(false),
             WatchState::Failing {
-                problem: WatchProblem::Unavailable { message } | WatchProblem::Forbidden { message },
+                problem:
+                    WatchProblem::Unavailable { message, .. } | WatchProblem::Forbidden { message },
                 ..
             } => Err(message.clone()),
         }

@@ -230,7 +230,7 @@ pub(super) async fn until_listed<R: Record>(watch: &Handle<R>) -> Option<Box<str
         WatchState::Starting => Some("the API server has not listed them yet".into()),
         WatchState::Failing { problem, .. } => Some(match problem {
             WatchProblem::NotServed => "the API server does not serve them".into(),
-            WatchProblem::Forbidden { message } | WatchProblem::Unavailable { message } => {
+            WatchProblem::Forbidden { message } | WatchProblem::Unavailable { message, .. } => {
                 message.into()
             }
         }),

@@ -86,6 +86,8 @@ pub enum WatchProblem {
     Unavailable {
         /// The error.
         message: String,
+        /// Whether this has lasted for more than a minute while the API server itself was reachable.
+        is_lasting: bool,
     },
 }
 

@@ -158,6 +158,11 @@ impl Server {
             .push_back(Watch::Refused(code, body.into()));
     }
 
+    /// Forgets the queued watches: the next one is accepted and sends nothing.
+    pub fn forget_watches(&self) {
+        self.0.lock().unwrap().watches.clear();
+    }
+
     /// Sets the resourceVersion that comparisons of states receive: by default the newest possible.
     pub fn state(&self, version: u64) {
         self.0.lock().unwrap().state = version;

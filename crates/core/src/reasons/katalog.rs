@@ -34,8 +34,8 @@ super::reasons! {
             "The CRD does not exist, is not established, or does not serve the version.",
             "Apply the CRD.";
         KindNotServed, Waiting, OnChange,
-            "A kind that the Katalog declares children of, or watches, is not served.",
-            "Install its CRD.";
+            "A kind that the Katalog declares children of, or watches, is not served, or has been unavailable for a minute.",
+            "Install its CRD, or check what the message names, such as the APIService of the kind.";
         DependencyNotReady, Waiting, OnChange,
             "An operator of `dependsOn` does not meet its condition.",
             "Check that operator.";

@@ -302,7 +302,7 @@ fn problem(error: &RequestError) -> OperatorProblem {
 fn unlisted(problem: WatchProblem) -> OperatorProblem {
     let (reason, why) = match problem {
         WatchProblem::Forbidden { message } => (KatalogReason::Forbidden, message),
-        WatchProblem::Unavailable { message } => (KatalogReason::Unavailable, message),
+        WatchProblem::Unavailable { message, .. } => (KatalogReason::Unavailable, message),
         WatchProblem::NotServed => (
             KatalogReason::Unavailable,
             "the API server does not serve them".to_owned(),

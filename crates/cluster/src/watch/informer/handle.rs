@@ -107,7 +107,8 @@ impl<R: Record> Handle<R> {
                 ..
             } => Err("the API server does not serve them".to_owned()),
             WatchState::Failing {
-                problem: WatchProblem::Unavailable { message } | WatchProblem::Forbidden { message },
+                problem:
+                    WatchProblem::Unavailable { message, .. } | WatchProblem::Forbidden { message },
                 ..
             } => Err(message.clone()),
         }

@@ -8,6 +8,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use orkestra_core::{
@@ -18,6 +19,7 @@ use orkestra_core::{
 use tokio::{
     sync::{Notify, watch},
     task::AbortHandle,
+    time::Instant,
 };
 
 use self::handle::Handle;
@@ -71,6 +73,9 @@ impl Reading {
     }
 }
 
+/// A kind that has been unavailable for this long, while the API server is reachable, is reported as not served.
+const LASTING: Duration = Duration::from_mins(1);
+
 /// The readers of an informer, and their state.
 struct Readers<R> {
     reading: Arc<Reading>,
@@ -78,6 +83,8 @@ struct Readers<R> {
     generation: u64,
     synced: Option<u64>,
     problem: Option<WatchProblem>,
+    /// When this kind began to be unavailable while the API server itself was reachable.
+    unavailable_since: Option<Instant>,
     last_seat: u64,
     seats: Vec<Subscription<R>>,
     /// The state as published to the seats, shared by all that have the same needs.
@@ -110,6 +117,7 @@ impl<R: Record> Shared<R> {
             generation: 0,
             synced: None,
             problem: None,
+            unavailable_since: None,
             last_seat: 0,
             seats: Vec::new(),
             states: Vec::new(),
@@ -167,18 +175,19 @@ impl<R: Record> Shared<R> {
     pub(super) fn synced(&self, generation: u64) {
         lock(&self.readers).publish(|readers| {
             readers.synced = Some(generation);
-            readers.problem = None;
+            readers.recovered();
         });
     }
 
     /// Records that the API server answers again.
     pub(super) fn healthy(&self) {
-        lock(&self.readers).publish(|readers| readers.problem = None);
+        lock(&self.readers).publish(Readers::recovered);
     }
 
-    pub(super) fn failing(&self, problem: WatchProblem) {
+    /// Records that the kind cannot be read; `is_alone` if the API server itself is reachable.
+    pub(super) fn failing(&self, problem: WatchProblem, is_alone: bool) {
         count(&self.counts.failures);
-        lock(&self.readers).publish(|readers| readers.problem = Some(problem));
+        lock(&self.readers).publish(|readers| readers.fail(problem, is_alone));
     }
 
     /// Reports that a response is older than the state known before the request: the API server may have been restored to an
@@ -252,6 +261,22 @@ impl<R: Record> Shared<R> {
 }
 
 impl<R> Readers<R> {
+    fn recovered(&mut self) {
+        (self.problem, self.unavailable_since) = (None, None);
+    }
+
+    fn fail(&mut self, mut problem: WatchProblem, is_alone: bool) {
+        match &mut problem {
+            WatchProblem::Unavailable { is_lasting, .. } if is_alone => {
+                let since = self.unavailable_since.get_or_insert_with(Instant::now);
+                *is_lasting = since.elapsed() >= LASTING;
+            }
+            // The circuit breaker reports an API server that cannot be reached.
+            _ => self.unavailable_since = None,
+        }
+        self.problem = Some(problem);
+    }
+
     fn subscribers(&self, except: Option<u64>) -> Vec<Subscriber<R>> {
         let seats = self.seats.iter().filter(|seat| Some(seat.number) != except);
         seats.filter_map(|seat| seat.subscriber.clone()).collect()

@@ -4,7 +4,7 @@ use orkestra_core::decode::Version;
 
 use super::{
     super::{Record, informer::count},
-    Reflector,
+    Reflector, problem,
 };
 use crate::wire::{Scope, WireError};
 
@@ -24,6 +24,12 @@ impl<R: Record> Reflector<'_, R> {
         if is_alone || !matches!(error, WireError::Unavailable(_) | WireError::Gone(_)) {
             self.shared.set_open(false);
         }
+    }
+
+    /// Reports a failed request.
+    pub(super) fn fail(&self, error: &WireError) {
+        self.shared
+            .failing(problem(error), self.wire.reach().is_up());
     }
 
     /// Compares the API server's state with the known one: if it is behind, everything is listed again.

@@ -69,9 +69,11 @@ pub(super) async fn run<R: Record>(shared: &Shared<R>, wire: &Wire, entropy: &En
         {
             count(&shared.counts.panics);
             tracing::error!(kind = %shared.watched.served.plural, "a watch panicked; restarting it");
-            shared.failing(WatchProblem::Unavailable {
+            let problem = WatchProblem::Unavailable {
                 message: "the watch panicked; it restarts".to_owned(),
-            });
+                is_lasting: false,
+            };
+            shared.failing(problem, true);
             sleep(PAUSE.longest).await;
         }
     }
@@ -144,7 +146,7 @@ impl<R: Record> Reflector<'_, R> {
                     self.close(&error);
                     // A page that is too old is not a problem: the next list is fresh.
                     if !matches!(error, WireError::Gone(_)) {
-                        self.shared.failing(problem(&error));
+                        self.fail(&error);
                     }
                     self.pause(&error).await;
                     return false;
@@ -155,7 +157,7 @@ impl<R: Record> Reflector<'_, R> {
             && let Err(error) = self.compare().await
         {
             self.close(&error);
-            self.shared.failing(problem(&error));
+            self.fail(&error);
             self.pause(&error).await;
             return false;
         }
@@ -175,7 +177,7 @@ impl<R: Record> Reflector<'_, R> {
                 let error = WireError::Unavailable(error.to_owned());
                 self.close(&error);
                 if !heard {
-                    self.shared.failing(problem(&error));
+                    self.fail(&error);
                 }
                 self.pause(&error).await;
             }
@@ -193,7 +195,7 @@ impl<R: Record> Reflector<'_, R> {
                 if was_good {
                     count(&self.shared.counts.failures);
                 } else {
-                    self.shared.failing(problem(&error));
+                    self.fail(&error);
                 }
                 if matches!(error, WireError::NotServed(_) | WireError::NotFound(_)) {
                     // If it is served again, the CRD may be another one.
@@ -395,6 +397,7 @@ fn problem(error: &WireError) -> WatchProblem {
         },
         _ => WatchProblem::Unavailable {
             message: error.to_string(),
+            is_lasting: false,
         },
     }
 }

@@ -86,7 +86,7 @@ async fn errors_back_off_to_ten_seconds_with_jitter() {
     let informers = informers(&server);
     let handle = informers.crs(watched(), &[], None);
     sleep(Duration::from_secs(100)).await;
-    let (WatchProblem::Unavailable { message }, false) = problem(&handle).unwrap() else {
+    let (WatchProblem::Unavailable { message, .. }, false) = problem(&handle).unwrap() else {
         panic!()
     };
     assert!(message.contains("etcd is away"), "{message}");
@@ -214,11 +214,32 @@ async fn a_watch_that_is_accepted_and_refused_at_once_is_not_called_synced() {
     sleep(Duration::from_secs(2)).await;
     drop(feed);
     sleep(Duration::from_millis(100)).await;
-    let (WatchProblem::Unavailable { message }, true) = problem(&handle).unwrap() else {
+    let (WatchProblem::Unavailable { message, .. }, true) = problem(&handle).unwrap() else {
         panic!()
     };
     assert!(message.contains("no leader"), "{message}");
     sleep(Duration::from_secs(20)).await;
+    assert_eq!(state(&handle), WatchState::Synced);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_stays_unavailable_for_a_minute_is_reported_as_such_until_it_is_back() {
+    let server = Server::new();
+    let (_informers, handle, feed, _reported) = websites(&server).await;
+    for _ in 0..100 {
+        server.refuse_watch(503, status(503, "ServiceUnavailable", "no endpoints"));
+    }
+    drop(feed);
+    let is_lasting = || match problem(&handle) {
+        Some((WatchProblem::Unavailable { is_lasting, .. }, true)) => is_lasting,
+        _ => panic!("{:?}", state(&handle)),
+    };
+    sleep(Duration::from_secs(45)).await;
+    assert!(!is_lasting());
+    sleep(Duration::from_mins(1)).await;
+    assert!(is_lasting());
+    server.forget_watches();
+    sleep(Duration::from_mins(1)).await;
     assert_eq!(state(&handle), WatchState::Synced);
 }
 
