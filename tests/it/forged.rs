@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use testbed::eventually;
+use testbed::{eventually, namespace};
 
 use crate::deletion::{CRDS, FINALIZER, finalizers};
 use crate::neighbours::{Neighbours, ORCHARDS};
@@ -127,4 +127,113 @@ async fn a_katalog_is_released_though_a_resource_has_a_forged_inventory() -> Res
     );
     assert_eq!(finalizers(&north), ["example.org/theirs"]);
     Ok(())
+}
+
+/// Writes a `ConfigMap` that has every mark of a child of the orchard, field manager included, and is held by a finalizer.
+fn forge_child(scenario: &Scenario, namespace: &str, orchard: &Value) -> Result<()> {
+    let labels = json!({
+        "orkestra.orkspace.io/managed": "true",
+        "orkestra.orkspace.io/owner-uid": orchard["metadata"]["uid"],
+    });
+    let forged = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "forged", "namespace": namespace, "labels": labels,
+            "annotations": { "orkestra.orkspace.io/child": "ConfigMap/forged" },
+            "finalizers": ["example.org/hold"],
+        },
+        "data": { "fruit": "sloe" },
+    });
+    let manager = format!("--field-manager=orkestra/orchards.{}", scenario.group);
+    let args = [
+        "apply",
+        "--server-side",
+        &manager,
+        "--namespace",
+        namespace,
+        "-f",
+        "-",
+    ];
+    scenario
+        .kubectl_with(&args, Some(&forged.to_string()))
+        .map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_in_a_namespace_where_no_children_are_permitted_is_ignored_and_reported()
+-> Result<()> {
+    let mut scenario = with_katalog("forgedchild").await?;
+    scenario.apply(&input("garden/orchard.yaml")?)?;
+    let orchards = scenario.objects("orchards");
+    let north = orchards.until_ready("north").await?;
+    let elsewhere = namespace(&scenario.client, "elsewhere").await?;
+    forge_child(&scenario, &elsewhere, &north)?;
+    orchards
+        .patch("north", &json!({ "spec": { "fruit": "medlar" } }))
+        .await?;
+    let maps = scenario.objects("configmaps");
+    maps.until_equal("north-basket", "/data/fruit", json!("medlar"), LIMIT)
+        .await?;
+    eventually("an event reports it", LIMIT, async || {
+        let events = scenario.objects("events").list().await?;
+        let is_reported = |event: &Value| event["reason"] == "ChildIgnored";
+        Ok(events.iter().any(is_reported).then_some(()))
+    })
+    .await?;
+    let there = scenario.objects_in(&elsewhere, "configmaps");
+    let is_left = async || -> Result<()> {
+        let forged = there.fetch("forged").await?;
+        ensure!(
+            forged["metadata"].get("deletionTimestamp").is_none(),
+            "{forged}"
+        );
+        Ok(())
+    };
+    is_left().await?;
+    // Neither is it waited for, when its orchard is deleted.
+    orchards.delete("north").await?;
+    orchards.until_gone("north", LIMIT).await?;
+    is_left().await?;
+    let free = json!({ "metadata": { "finalizers": null } });
+    there.patch("forged", &free).await?;
+    scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_in_a_namespace_that_only_an_earlier_revision_permits_is_still_deleted()
+-> Result<()> {
+    let mut scenario = Scenario::new("earlier").await?;
+    let elsewhere = namespace(&scenario.client, "elsewhere").await?;
+    let katalog = input("garden/katalog.yaml")?;
+    let ladder = "            - name: \"{{ .metadata.name }}-ladder\"\n";
+    let there = format!("{ladder}              namespace: {elsewhere}\n");
+    let earlier = katalog.replace(ladder, &there);
+    ensure!(earlier != katalog, "{katalog}");
+    scenario.grant(&earlier).await?;
+    scenario.start().await?;
+    for crd in CRDS {
+        scenario.install(&input(crd)?).await?;
+    }
+    scenario.apply(&earlier)?;
+    scenario.katalog_is("garden", "True", "Running").await?;
+    scenario.apply(&input("garden/orchard.yaml")?)?;
+    scenario.objects("orchards").until_ready("north").await?;
+    let there = scenario.objects_in(&elsewhere, "configmaps");
+    there.fetch("north-ladder").await?;
+    // After a restart, only the status of the Katalog tells where there may be children.
+    scenario.kill9()?;
+    scenario.apply(&katalog)?;
+    scenario.start().await?;
+    let own = scenario.objects("configmaps");
+    own.until("north-ladder", "is created", LIMIT, |_| true)
+        .await?;
+    there.until_gone("north-ladder", LIMIT).await?;
+    let garden = scenario.objects("katalogs").fetch("garden").await?;
+    let operated = garden["status"]["operated"]
+        .as_array()
+        .context("no kinds")?;
+    let orchard = operated.iter().find(|kind| kind["kind"] == "Orchard");
+    let targets = orchard.map(|orchard| &orchard["childTargets"]);
+    assert_eq!(targets, Some(&json!({ "ConfigMap": [elsewhere] })));
+    scenario.check_running()
 }

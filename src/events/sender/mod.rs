@@ -153,7 +153,7 @@ impl Sender {
     }
 
     /// Pauses a namespace that refuses Events. A missing permission is recorded, so that a condition can report it. A quota or a
-    /// policy is not: whoever sets one in their namespace would take `Ready` from every Katalog.
+    /// policy is not: the owner of one namespace could make every Katalog not ready.
     fn refused(&mut self, namespace: &str, happened: TimedEvent, error: &WireError) {
         match error {
             WireError::Forbidden { .. } | WireError::Denied { .. } => {

@@ -233,7 +233,12 @@ impl KatalogFiles {
             for operator in &katalog.plan.operators {
                 let accepted = &shared.context.accepted;
                 let kind = operator.resource.group_kind();
-                accepted.add(&katalog.reference, kind, DeclaredKinds::of(operator));
+                // Nothing records the revisions that an earlier process ran, whose children may be in any namespace.
+                let declared = DeclaredKinds {
+                    any_target: true,
+                    ..DeclaredKinds::of(operator)
+                };
+                accepted.add(&katalog.reference, kind, declared);
             }
             let wanted = WantedKatalog {
                 uid: uid_of(&katalog.reference),

@@ -83,11 +83,13 @@ async fn uncollected_page(
 ) -> Result<(Vec<ObservedChild>, Option<String>), WireError> {
     let group_kind = kind.served().group_kind();
     let (uid, manager) = (&cr.id.uid, &*pass.bound.manager);
+    let owner = pass.bound.owner_mark(&cr.id);
     let mut found = Vec::new();
     let mut take = |object: Node| {
         let is_left = |child: &ObservedChild| {
             let record = &child.record;
-            record.is_uncollected(uid, manager) || record.is_unread_and_uncollected(uid)
+            pass.bound.may_own(&owner, &group_kind, record)
+                && (record.is_uncollected(uid, manager) || record.is_unread_and_uncollected(uid))
         };
         found.extend(child(&group_kind, &object).filter(is_left));
     };

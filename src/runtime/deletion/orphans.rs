@@ -20,7 +20,7 @@ use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reasons::Reason,
     reconcile::{
-        record::{CrRecord, ObservedChild, OwnerMark, Uid},
+        record::{CrRecord, ObservedChild, Uid},
         step::Deletion,
     },
 };
@@ -65,11 +65,7 @@ async fn leftover_children(
 
 /// Returns the children of the custom resource of that name and uid that Kubernetes does not collect.
 fn children_of(bound: &BoundPlan, key: &ObjectKey, uid: &Uid) -> Vec<ObservedChild> {
-    let owner = OwnerMark {
-        kind: bound.plan.resource.group_kind(),
-        key: key.clone(),
-        uid: uid.clone(),
-    };
+    let owner = bound.owner_mark_of(key, uid);
     let kinds = bound.kinds.iter().flat_map(|kind| {
         let group_kind = kind.served().group_kind();
         let children = kind.store().owned_by(uid).into_iter();
@@ -84,7 +80,9 @@ fn children_of(bound: &BoundPlan, key: &ObjectKey, uid: &Uid) -> Vec<ObservedChi
     kinds
         .filter(|child| {
             let record = &child.record;
-            record.mark() == Some(&owner) && record.is_uncollected(uid, &bound.manager)
+            record.mark() == Some(&owner)
+                && record.is_uncollected(uid, &bound.manager)
+                && bound.may_own(&owner, &child.key.kind, record)
         })
         .collect()
 }

@@ -58,7 +58,7 @@ pub(super) fn bind(
         Arc::new(Scoped::start(
             &children,
             &declared.places_of(kind),
-            |part| informers.children(part, reads, Some(on_child(shared))),
+            |part| informers.children(part, reads, Some(on_child(shared, kind.clone()))),
         ))
     });
     BoundPlan {
@@ -148,8 +148,8 @@ fn on_marked(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
     })
 }
 
-/// Queues the owner of a child that changes.
-fn on_child(shared: &Arc<Shared>) -> Subscriber<ChildRecord> {
+/// Queues the owner of a child of that kind that changes.
+fn on_child(shared: &Arc<Shared>, kind: GroupKind) -> Subscriber<ChildRecord> {
     let shared = Arc::downgrade(shared);
     Arc::new(move |change| {
         let Some(shared) = shared.upgrade() else {
@@ -162,7 +162,7 @@ fn on_child(shared: &Arc<Shared>) -> Subscriber<ChildRecord> {
         };
         let mut owned = false;
         for record in [&change.before, &change.after].into_iter().flatten() {
-            if let Some(key) = record.owner().and_then(|uid| shared.instances.owner(uid)) {
+            if let Some(key) = owner_of(&shared, bound, &kind, record) {
                 shared.enqueue(key, Lane::Changed);
                 owned = true;
             } else if let Some(mark) = owner_mark(bound, record).filter(|_| change.after.is_none())
@@ -172,33 +172,50 @@ fn on_child(shared: &Arc<Shared>) -> Subscriber<ChildRecord> {
             }
         }
         if let Some(after) = change.after.as_ref().filter(|_| !owned) {
-            shared.notice_orphan(bound, after);
+            shared.notice_orphan(bound, &kind, after);
         }
     })
+}
+
+/// Returns the custom resource that owns a child of that kind.
+fn owner_of(
+    shared: &Shared,
+    bound: &BoundPlan,
+    kind: &GroupKind,
+    record: &ChildRecord,
+) -> Option<ObjectKey> {
+    let uid = record.owner()?;
+    let key = shared.instances.owner(uid)?;
+    let owner = bound.owner_mark_of(&key, uid);
+    bound.may_own(&owner, kind, record).then_some(key)
 }
 
 /// Queues the custom resources to which a change of an observed object leads.
 fn on_observed(shared: &Arc<Shared>) -> Wake {
     let shared = Arc::downgrade(shared);
-    Arc::new(move |lead| {
+    Arc::new(move |lead, object| {
         if let Some(shared) = shared.upgrade() {
-            wake(&shared, lead);
+            wake(&shared, lead, object);
         }
     })
 }
 
-/// Queues the custom resources to which a change leads. Missing ones have a pass when they are created.
-fn wake(shared: &Shared, lead: &Lead) {
+/// Queues the custom resources to which a change of `object` leads. Missing ones have a pass when they are created.
+fn wake(shared: &Shared, lead: &Lead, object: &ObjectKey) {
     // Before a plan is bound, no custom resource has had a pass.
     let Some(bound) = shared.bound.load_full() else {
         return;
     };
     let key = match lead {
-        Lead::Uid(uid) => shared.instances.owner(uid),
+        // The object itself names its owner, so it counts where that one may have children.
+        Lead::Uid(uid) => shared.instances.owner(uid).filter(|key| {
+            let owner = bound.owner_mark_of(key, uid);
+            bound.reaches(&owner, None, object.namespace.as_deref())
+        }),
         Lead::About(kind, key) if bound.served().is(kind) => Some(key.clone()),
         Lead::About(kind, key) => {
             let child = bound.kind(kind).and_then(|kind| kind.store().get(key));
-            child.and_then(|child| shared.instances.owner(child.owner()?))
+            child.and_then(|child| owner_of(shared, &bound, kind, &child))
         }
         Lead::Name(None, name) if bound.served().namespaced => {
             let mut all = bound.cr_keys();

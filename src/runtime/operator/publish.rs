@@ -238,7 +238,7 @@ fn unavailable(bound: &BoundPlan) -> Vec<OperatorProblem> {
 }
 
 /// Returns the problem of a kind that only earlier revisions declared. It does not make the Katalog less ready: the plan does
-/// not need the kind, and whoever writes custom resources chooses which of these kinds an inventory names.
+/// not need the kind, and the author of a custom resource chooses which of these kinds its inventory names.
 fn unneeded((kind, trouble): (GroupKind, WatchProblem)) -> OperatorProblem {
     let why = unwatched(&kind, trouble).message;
     OperatorProblem {

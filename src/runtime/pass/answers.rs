@@ -65,7 +65,9 @@ pub(in crate::runtime) async fn answer(
             }),
             Read::Watched(kind) => pass.bound.cr(key).map_or(Answer::Absent, |cr| {
                 let about = pass.bound.leads_about(&cr);
-                sources.observed.watched(&cr, kind, about)
+                let owner = pass.bound.owner_mark(&cr.id);
+                let reaches = |namespace: Option<&str>| pass.bound.reaches(&owner, None, namespace);
+                sources.observed.watched(&cr, kind, about, reaches)
             }),
             Read::Operator(name) => cross::operator(&sources.targets, name, now),
             Read::Introspection(read) => sources.own.read(*read, now),

@@ -14,6 +14,9 @@ use orkestra_core::reconcile::{
 use super::Pass;
 use crate::events::{Event, Severity};
 
+/// How many objects an Event about ignored ones names.
+const MOST_NAMED: usize = 5;
+
 /// Publishes an event for each pass that changed something, and one for each new problem.
 pub(in crate::runtime) fn report_events(
     pass: &Pass<'_>,
@@ -94,6 +97,29 @@ pub(super) fn ignore(pass: &Pass<'_>, observed: &Observed) {
         publish(pass, cr, Severity::Warning, reason, note);
     }
     pass.memory().ignored = ignored;
+}
+
+/// Reports objects with the marks of children in namespaces where the custom resource cannot have any, once for each new set.
+pub(super) fn ignore_strangers(pass: &Pass<'_>, cr: &CrRecord) {
+    let found = pass.bound.strangers(&pass.bound.owner_mark(&cr.id));
+    let named = found.iter().take(MOST_NAMED).map(ToString::to_string);
+    let named = named.collect::<Vec<_>>().join(", ");
+    let strangers = match found.len().saturating_sub(MOST_NAMED) {
+        _ if found.is_empty() => None,
+        0 => Some(named),
+        more => Some(format!("{named} and {more} more")),
+    };
+    if let Some(what) = strangers
+        .as_ref()
+        .filter(|what| pass.memory().strangers.as_ref() != Some(*what))
+    {
+        let reason = Remark::ChildIgnored.as_str();
+        let note =
+            format!("not children, because no children are permitted in their namespaces: {what}");
+        tracing::warn!(operator = %pass.bound.plan.name, object = %cr.id.key, reason, ignored = what, "ignoring objects with the marks of children");
+        publish(pass, cr, Severity::Warning, reason, note);
+    }
+    pass.memory().strangers = strangers;
 }
 
 /// Reports comparisons that conditions could not make, if they are new.

@@ -128,9 +128,12 @@ pub(super) async fn permit(passes: &Arc<Semaphore>) -> Option<OwnedSemaphorePerm
 /// Collects everything that a pass over `cr` reads.
 pub(super) fn observe(bound: &BoundPlan, cr: &Arc<CrRecord>) -> Observed {
     let mut children = Vec::new();
+    let owner = bound.owner_mark(&cr.id);
     for kind in &bound.kinds {
         let group_kind = kind.served().group_kind();
-        for (object, record) in kind.store().owned_by(&cr.id.uid) {
+        let claimed = kind.store().owned_by(&cr.id.uid).into_iter();
+        let claimed = claimed.filter(|(_, record)| bound.may_own(&owner, &group_kind, record));
+        for (object, record) in claimed {
             children.push(ObservedChild {
                 key: ChildKey {
                     kind: group_kind.clone(),

@@ -74,10 +74,13 @@ impl BoundPlan {
     pub(in crate::runtime) fn leads_about(&self, cr: &CrRecord) -> Vec<(Lead, Option<Uid>)> {
         let own = Lead::About(self.served().group_kind(), cr.id.key.clone());
         let mut leads = vec![(own, Some(cr.id.uid.clone()))];
+        let owner = self.owner_mark(&cr.id);
         for watched in &self.kinds {
             let kind = watched.served().group_kind();
             for (key, child) in watched.store().owned_by(&cr.id.uid) {
-                leads.push((Lead::About(kind.clone(), key), Some(child.id.uid.clone())));
+                if self.may_own(&owner, &kind, &child) {
+                    leads.push((Lead::About(kind.clone(), key), Some(child.id.uid.clone())));
+                }
             }
         }
         leads

@@ -31,6 +31,8 @@ pub(in crate::runtime) struct Memory {
     pub(in crate::runtime) held_back: Option<HoldReason>,
     /// The last reported event about ignored inventory entries.
     pub(in crate::runtime) ignored: Option<String>,
+    /// The last reported event about objects with the marks of children where none are permitted.
+    pub(in crate::runtime) strangers: Option<String>,
     /// The last reported event of rules that only warn.
     pub(in crate::runtime) warned: Option<String>,
     /// The state of the custom resource for which a normalized one was last stored or refused.
@@ -91,13 +93,14 @@ impl Memory {
             held_back: _,
             reported,
             ignored,
+            strangers,
             warned,
             normalized,
             doubted,
             emitted,
             children,
         } = self;
-        let texts = [reported, ignored, warned, normalized, doubted];
+        let texts = [reported, ignored, strangers, warned, normalized, doubted];
         texts.into_iter().all(Option::is_none) && emitted.is_none() && children.is_empty()
     }
 

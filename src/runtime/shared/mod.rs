@@ -7,6 +7,7 @@
 //!  standby      changes while another leads      status_writes   whether the API server takes the status
 //! ```
 
+mod belonging;
 pub(super) mod bound_plan;
 pub(super) mod capacity;
 mod instances;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use orkestra_cluster::wire::WireError;
 use orkestra_core::{
-    plan::ObjectKey,
+    plan::{GroupKind, ObjectKey},
     reconcile::record::{ChildRecord, Identity, OwnerMark, Uid},
 };
 
@@ -33,11 +33,17 @@ pub(in crate::runtime) fn owner_mark<'a>(
 
 impl Shared {
     /// Queues the key of a child's owner if the owner is gone; its pass handles the child.
-    pub(in crate::runtime) fn notice_orphan(&self, bound: &BoundPlan, child: &ChildRecord) {
+    pub(in crate::runtime) fn notice_orphan(
+        &self,
+        bound: &BoundPlan,
+        kind: &GroupKind,
+        child: &ChildRecord,
+    ) {
         let Some(mark) = owner_mark(bound, child) else {
             return;
         };
-        let is_ours = child.is_uncollected(&mark.uid, &bound.manager);
+        let is_ours =
+            child.is_uncollected(&mark.uid, &bound.manager) && bound.may_own(mark, kind, child);
         if !is_ours || child.deleting || self.instances.owner(&mark.uid).is_some() {
             return;
         }
@@ -50,18 +56,20 @@ impl Shared {
 
     /// Checks every child that the watches show.
     pub(in crate::runtime) fn notice_orphans(&self, bound: &BoundPlan) {
-        for kind in &bound.kinds {
-            for child in kind.store().snapshot() {
-                self.notice_orphan(bound, &child);
+        for watched in &bound.kinds {
+            let kind = watched.served().group_kind();
+            for child in watched.store().snapshot() {
+                self.notice_orphan(bound, &kind, &child);
             }
         }
     }
 
     /// Checks the children of a custom resource that is gone.
     pub(in crate::runtime) fn notice_orphans_of(&self, bound: &BoundPlan, uid: &Uid) {
-        for kind in &bound.kinds {
-            for (_, child) in kind.store().owned_by(uid) {
-                self.notice_orphan(bound, &child);
+        for watched in &bound.kinds {
+            let kind = watched.served().group_kind();
+            for (_, child) in watched.store().owned_by(uid) {
+                self.notice_orphan(bound, &kind, &child);
             }
         }
     }

@@ -213,6 +213,18 @@ async fn an_owner_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
             json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "free" } });
         create(&accounts, &account).await
     })
+    .await?;
+    // Everyone who may create objects somewhere can name any owner: only namespaces where it may have children count.
+    let far = testbed::namespace(&scenario.client, "far").await?;
+    let strangers = scenario.objects_in(&far, "serviceaccounts");
+    leads_nowhere(scenario, async || {
+        let label = json!({ "orkestra.orkspace.io/owner-uid": owner["metadata"]["uid"] });
+        let account = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": { "name": "stranger", "labels": label },
+        });
+        create(&strangers, &account).await
+    })
     .await
 }
 

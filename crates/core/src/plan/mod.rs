@@ -91,6 +91,6 @@ pub use rules::{Completion, CompletionTarget, Normalized, RulesPlan, ValidationR
 pub use scale::{REPLICAS, ScalePlan, ScaleStep};
 pub use status::{OwnCondition, StatusFieldPlan, StatusPlan};
 pub(crate) use status::{is_reason, read_status};
-pub use targets::{LabelRequirementPlan, LabelSelector, Reach, TargetsPlan};
+pub use targets::{ChildTargets, LabelRequirementPlan, LabelSelector, Reach, TargetsPlan};
 pub use tree::{Chosen, Leaf, ObjectTree, OwnerPart};
 pub use watched::{MetadataKey, SYSTEM_NAMESPACES, Watched};

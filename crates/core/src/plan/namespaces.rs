@@ -14,8 +14,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ChildPlan, CopyPlan, GroupKind, Leaf, OperatorPlan, Reach, ResourceType, TokenPlan, inputs,
-    references,
+    ChildPlan, ChildTargets, CopyPlan, GroupKind, Leaf, OperatorPlan, Reach, ResourceType,
+    TokenPlan, inputs, references,
 };
 
 /// More namespaces than this count as all: each needs its own watch.
@@ -100,6 +100,44 @@ impl OperatorPlan {
         let of_kind = of_kind.filter(|child| child.kind.group_kind() == *kind);
         let places = of_kind.map(|child| self.places_of(child, namespaced));
         places.collect::<ObjectNamespaces>().bounded()
+    }
+
+    /// Returns the namespaces, in addition to that of the custom resource, in which it may have children of a kind.
+    pub fn child_targets(&self, kind: &GroupKind) -> ChildTargets {
+        let mut targets = ChildTargets::default();
+        for child in self.entries() {
+            if child.kind.group_kind() == *kind {
+                self.add_targets(child, &mut targets);
+            }
+        }
+        targets
+    }
+
+    fn add_targets(&self, child: &ChildPlan, targets: &mut ChildTargets) {
+        let Some(leaf) = &child.namespace else { return };
+        let chosen = &self.targets;
+        let is_open = match child.reach {
+            Reach::Fixed if inputs::is_own(&self.imports, child.import, leaf) => false,
+            Reach::Fixed => match inputs::known_text(&self.imports, child.import, leaf) {
+                Some(text) => {
+                    targets
+                        .names
+                        .extend((!text.is_empty()).then(|| text.into()));
+                    false
+                }
+                None => true,
+            },
+            Reach::Chosen | Reach::Created => {
+                targets.names.extend(chosen.names.iter().cloned());
+                targets.created |= child.reach == Reach::Created;
+                // Which namespaces had the labels before is unknown. Without a list, only cluster-scoped custom resources choose.
+                !chosen.selectors.is_empty()
+                    || (child.reach == Reach::Chosen && chosen.names.is_empty())
+            }
+        };
+        if is_open {
+            targets.names.insert("*".into());
+        }
     }
 
     /// Returns the namespaces of children with additions from objects of a relation, which are also those of these objects.

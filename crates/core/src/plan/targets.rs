@@ -1,6 +1,6 @@
 //! The namespaces that custom resources may choose for their children.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{api::LabelOperator, value::Node};
 
@@ -44,6 +44,50 @@ pub struct LabelRequirementPlan {
     pub operator: LabelOperator,
     /// The values; empty for `Exists` and `DoesNotExist`.
     pub values: Box<[Box<str>]>,
+}
+
+/// The text that stands for the namespaces that a custom resource created, where targets are recorded: no namespace has such a
+/// name.
+const CREATED: &str = "(created)";
+
+/// The namespaces, in addition to that of the custom resource, in which it may have children of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChildTargets {
+    /// Names, in which `*` stands for any text.
+    pub names: BTreeSet<Box<str>>,
+    /// Whether they include the namespaces that the custom resource created.
+    pub created: bool,
+}
+
+impl ChildTargets {
+    /// Adds the targets of another revision.
+    pub fn extend(&mut self, other: Self) {
+        self.names.extend(other.names);
+        self.created |= other.created;
+    }
+
+    /// True if the namespace is a target; `is_created` is asked if only its creation permits it.
+    pub fn permits(&self, namespace: &str, is_created: impl FnOnce() -> bool) -> bool {
+        let mut names = self.names.iter();
+        names.any(|pattern| super::generated_secret::matches(pattern, namespace))
+            || (self.created && is_created())
+    }
+
+    /// Returns the texts by which they are recorded.
+    pub fn texts(&self) -> Vec<String> {
+        let created = self.created.then_some(CREATED);
+        let names = self.names.iter().map(|name| &**name);
+        names.chain(created).map(str::to_owned).collect()
+    }
+
+    /// Reads recorded texts.
+    pub fn of_texts(texts: &[String]) -> Self {
+        let names = texts.iter().filter(|text| *text != CREATED);
+        Self {
+            names: names.map(|text| text.as_str().into()).collect(),
+            created: texts.iter().any(|text| text == CREATED),
+        }
+    }
 }
 
 impl TargetsPlan {
@@ -142,6 +186,23 @@ mod tests {
             assert!(!selector.matches(&labels(&changed)), "{changed:?}");
         }
         assert!(!selector.matches(&Node::Null));
+    }
+
+    #[test]
+    fn targets_are_recorded_as_text_and_created_namespaces_are_asked_for_last() {
+        let targets = ChildTargets {
+            names: ["far".into(), "team-*".into()].into(),
+            created: true,
+        };
+        assert_eq!(targets.texts(), ["far", "team-*", "(created)"]);
+        assert_eq!(ChildTargets::of_texts(&targets.texts()), targets);
+        assert!(targets.permits("team-a", || unreachable!()));
+        assert!(targets.permits("own", || true) && !targets.permits("own", || false));
+        let fixed = ChildTargets {
+            created: false,
+            ..targets
+        };
+        assert!(!fixed.permits("own", || true));
     }
 
     #[test]

@@ -30,6 +30,9 @@ super::reasons! {
         InventoryIgnored, Fine, OnChange,
             "The annotation `orkestra.orkspace.io/inventory` lists kinds that no accepted revision of the Katalog declares; they are ignored.",
             "";
+        ChildIgnored, Fine, OnChange,
+            "An object carries the marks of a child, and no accepted revision of the Katalog permits children in its namespace; it is ignored.",
+            "Delete the object if nothing else needs it.";
         ValidationFailed, Fine, OnChange,
             "The condition `ValidationWarning` is set: the resource violates a rule that only warns.",
             "Change the custom resource as the message says.";

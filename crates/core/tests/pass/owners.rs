@@ -9,7 +9,7 @@ use proptest::{prelude::*, sample::subsequence};
 use serde_json::{Value, json};
 
 use super::{
-    operator::{MANAGER, UID, operator, pond},
+    operator::{MANAGER, UID, cluster_operator, operator, operator_with, pond},
     server::{Operation, Stored},
     world::{World, key, key_in, words},
 };
@@ -82,6 +82,31 @@ proptest! {
         put(&mut world, "kubectl", without);
         prop_assert!(!is_ours(&world));
     }
+}
+
+#[test]
+fn a_plan_says_in_which_namespaces_beyond_the_own_one_children_may_be() {
+    let of = |line: &str, declared: &str| {
+        let plan = operator_with(line, declared);
+        plan.child_targets(&sign().kind).texts()
+    };
+    let plain = "workers: 2";
+    let sign_in = |namespace: &str| {
+        format!("onReconcile: {{ configMaps: [{{ name: sign, namespace: \"{namespace}\" }}] }}")
+    };
+    let chosen = sign_in("{{ .spec.into }}");
+    assert_eq!(of(plain, NOTHING), [""; 0]);
+    assert_eq!(of(plain, SIGN), ["far"]);
+    assert_eq!(of(plain, &sign_in("{{ .metadata.namespace }}")), [""; 0]);
+    let names = "allowedTargets: [team-*, shared]";
+    assert_eq!(of(names, &chosen), ["shared", "team-*"]);
+    let labels = "allowedTargets: [{ matchLabels: { a: b } }, shared]";
+    assert_eq!(of(labels, &chosen), ["*", "shared"]);
+    let created = "onReconcile: { namespaces: [{ name: \"{{ .spec.into }}\" }], \
+                   configMaps: [{ name: sign, namespace: \"{{ .spec.into }}\" }] }";
+    assert_eq!(of(plain, created), ["(created)"]);
+    let of_cluster = cluster_operator(&chosen);
+    assert_eq!(of_cluster.child_targets(&sign().kind).texts(), ["*"]);
 }
 
 /// The pond was deleted and made again: its child still names the uid of before.

@@ -31,7 +31,7 @@ use crate::runtime::OperatorProblem;
 const MARGIN: SignedDuration = SignedDuration::from_mins(1);
 /// A Lease that states an earlier renewal than this is abandoned. Far more than clocks of a cluster differ.
 const LONG_GONE: SignedDuration = SignedDuration::from_hours(24);
-/// The clock is looked at every few seconds; a longer step is time that nobody observed.
+/// The clock is looked at every few seconds; a longer step is time that was not observed.
 const UNOBSERVED: SignedDuration = SignedDuration::from_mins(2);
 /// The delay after a refused write.
 const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));

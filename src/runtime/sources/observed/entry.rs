@@ -17,8 +17,8 @@ use orkestra_ground::Clock;
 use super::latest::Latest;
 use crate::runtime::context::Context;
 
-/// Queues the custom resources to which a change leads.
-pub(in crate::runtime) type Wake = Arc<dyn Fn(&Lead) + Send + Sync>;
+/// Queues the custom resources to which a change of the object of that key leads.
+pub(in crate::runtime) type Wake = Arc<dyn Fn(&Lead, &ObjectKey) + Send + Sync>;
 
 /// One watch, and the effects of its changes.
 pub(super) struct ObservedWatch {
@@ -131,7 +131,7 @@ impl ObservedWatch {
         let mut leads: Vec<Lead> = leads.filter_map(|seen| self.lead(seen, now)).collect();
         leads.dedup();
         for lead in &leads {
-            (self.wake)(lead);
+            (self.wake)(lead, &change.key);
         }
     }
 

@@ -251,12 +251,13 @@ impl Observed {
     }
 
     /// Returns the objects of that kind that lead to the custom resource, by name; `leads` are those of the custom resource
-    /// itself and its children.
+    /// itself and its children. Objects that name their owner count in the namespaces that it `reaches`.
     pub(in crate::runtime) fn watched(
         &self,
         cr: &CrRecord,
         kind: &GroupKind,
         mut leads: Vec<(Lead, Option<Uid>)>,
+        reaches: impl Fn(Option<&str>) -> bool,
     ) -> Answer {
         leads.push((Lead::Uid(cr.id.uid.clone()), None));
         leads.extend(by_name(cr));
@@ -270,7 +271,10 @@ impl Observed {
                 return Answer::Unavailable(why.into());
             }
             let store = entry.watch.store();
-            for key in entry.latest.all(&leads) {
+            let by_owner = matches!(entry.key(), KeyPlan::Owner);
+            let mut keys = entry.latest.all(&leads);
+            keys.retain(|key| !by_owner || reaches(key.namespace.as_deref()));
+            for key in keys {
                 if let Some(seen) = store.get(&key) {
                     found.insert(key.name, seen.view.clone());
                 }

@@ -3,8 +3,8 @@
 use orkestra_core::decode::Version;
 
 use super::{
-    super::{Record, informer::count},
-    Reflector, problem,
+    super::{Record, WatchProblem, informer::count},
+    Reflector,
 };
 use crate::wire::{Scope, WireError};
 
@@ -63,5 +63,18 @@ impl<R: Record> Reflector<'_, R> {
             self.rewind(state);
         }
         !is_behind
+    }
+}
+
+fn problem(error: &WireError) -> WatchProblem {
+    match error {
+        WireError::NotServed(_) | WireError::NotFound(_) => WatchProblem::NotServed,
+        WireError::Forbidden { .. } | WireError::Denied { .. } => WatchProblem::Forbidden {
+            message: error.to_string(),
+        },
+        _ => WatchProblem::Unavailable {
+            message: error.to_string(),
+            is_lasting: false,
+        },
     }
 }

@@ -173,8 +173,7 @@ impl<R: Record> Reflector<'_, R> {
             WatchEnd::Clean if was_long => {}
             WatchEnd::Clean => {
                 self.set_doubt(true);
-                let error = "the API server closed the watch immediately";
-                let error = WireError::Unavailable(error.to_owned());
+                let error = WireError::Unavailable("the API server closed the watch".to_owned());
                 self.close(&error);
                 if !heard {
                     self.fail(&error);
@@ -386,18 +385,5 @@ fn refused(error: WireError) -> WatchEnd {
     match error {
         WireError::Gone(_) => WatchEnd::Gone,
         error => WatchEnd::Failed(error),
-    }
-}
-
-fn problem(error: &WireError) -> WatchProblem {
-    match error {
-        WireError::NotServed(_) | WireError::NotFound(_) => WatchProblem::NotServed,
-        WireError::Forbidden { .. } | WireError::Denied { .. } => WatchProblem::Forbidden {
-            message: error.to_string(),
-        },
-        _ => WatchProblem::Unavailable {
-            message: error.to_string(),
-            is_lasting: false,
-        },
     }
 }

@@ -24,7 +24,7 @@ pub struct Observed {
     pub cr: Arc<CrRecord>,
     /// The part of its inventory annotation that some accepted revision declared: see [`Inventory::checked`].
     pub inventory: Arc<Inventory>,
-    /// Its children: every object whose [`ChildRecord::owner`] is its uid, sorted by key.
+    /// Its children, sorted by key: every object whose [`ChildRecord::owner`] is its uid, in a namespace where it may have children.
     pub children: Vec<ObservedChild>,
     /// Children of a deleted custom resource of the same kind, namespace and name that Kubernetes does not collect, sorted by
     /// key: declared ones are adopted, others deleted.

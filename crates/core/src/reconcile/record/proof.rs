@@ -6,8 +6,9 @@
 //!                                                         if it names itself, or both annotation and label agree
 //! ```
 //!
-//! A single label or annotation can be removed without losing the child. Copied metadata has no effect: a copy is written by
-//! another field manager.
+//! A single label or annotation can be removed without losing the child. Metadata that another controller copies has no effect:
+//! the copy is written by another field manager. A client may choose the name of a field manager, so an object is a child only in
+//! a namespace where its custom resource may have children: [`super::super::inventory::DeclaredKinds::permits_child`].
 
 use super::ChildRecord;
 use crate::{
@@ -142,6 +143,11 @@ impl ChildRecord {
         self.proof.as_ref()?.mark.as_ref()
     }
 
+    /// True if it has no owner annotation, or that of `owner`.
+    pub fn names_no_other(&self, owner: &OwnerMark) -> bool {
+        self.mark().is_none_or(|mark| mark == owner)
+    }
+
     /// True if it must not get an owner reference: it existed before it was adopted, or Argo CD or Flux tracks it and would
     /// no longer prune it.
     pub fn stays_unowned(&self) -> bool {
@@ -190,6 +196,34 @@ impl ChildRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_owner_annotation_names_kind_namespace_and_name_of_the_owner_as_well() {
+        let owner = OwnerMark::parse("Website.shop.example/east/one/u1").unwrap();
+        let named = |text: Option<&str>| {
+            let text = text.map(|text| {
+                format!(
+                    r#""annotations":{{"{}":"{text}"}},"#,
+                    names::ANNOTATION_OWNER
+                )
+            });
+            let text = text.unwrap_or_default();
+            let object = format!(
+                r#"{{"metadata":{{{text}"name":"a","namespace":"west","uid":"u2","resourceVersion":"1"}}}}"#
+            );
+            let object: Node = serde_json::from_str(&object).unwrap();
+            let record = ChildRecord::read(&GroupKind::parse("ConfigMap"), &object, &[]).unwrap();
+            record.names_no_other(&owner)
+        };
+        assert!(named(None) && named(Some("Website.shop.example/east/one/u1")));
+        for other in [
+            "Website.shop.example/east/two/u1",
+            "Website.shop.example/west/one/u1",
+            "Website.other.example/east/one/u1",
+        ] {
+            assert!(!named(Some(other)), "{other}");
+        }
+    }
 
     #[test]
     fn the_owner_annotation_reads_back_and_nothing_else_is_taken_for_one() {

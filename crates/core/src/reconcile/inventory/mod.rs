@@ -1,15 +1,12 @@
 //! The inventory annotation: the kinds of a custom resource's children, written before the first is created.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+mod declared;
 
+use std::{collections::BTreeSet, sync::Arc};
+
+pub use self::declared::DeclaredKinds;
 use crate::{
-    api::OperatedKind,
-    plan::{
-        ChildKey, GroupKind, MetadataKey, ObjectKey, ObjectNamespaces, OperatorPlan, ResourceType,
-    },
+    plan::{ChildKey, GroupKind, MetadataKey, ObjectKey},
     value::intern::Interner,
 };
 
@@ -42,113 +39,6 @@ pub struct Inventory {
     pub finalizers: BTreeSet<Box<str>>,
     /// Whether the text has more than is read. Our own inventory never does, so such a text is replaced.
     pub excessive: bool,
-}
-
-/// The declarations of an operator's accepted revisions: inventories are checked against them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeclaredKinds {
-    /// Kinds of children.
-    pub kinds: BTreeSet<GroupKind>,
-    /// Labels and annotations of custom resources.
-    pub labels: BTreeSet<MetadataKey>,
-    /// Finalizers of others on custom resources.
-    pub finalizers: BTreeSet<Box<str>>,
-    /// The namespaces of the custom resources.
-    pub places: ObjectNamespaces,
-    /// The namespaces of children, by kind; children of other kinds may be in any.
-    pub child_places: BTreeMap<GroupKind, BTreeSet<Box<str>>>,
-}
-
-impl DeclaredKinds {
-    /// Returns the declarations of one revision.
-    pub fn of(plan: &OperatorPlan) -> Self {
-        let kinds: BTreeSet<GroupKind> = plan.kinds().map(ResourceType::group_kind).collect();
-        let fixed = kinds
-            .iter()
-            .filter_map(|kind| match plan.child_places(kind, true) {
-                ObjectNamespaces::All => None,
-                ObjectNamespaces::Only(some) => Some((kind.clone(), some)),
-            });
-        Self {
-            child_places: fixed.collect(),
-            kinds,
-            labels: plan.labels.iter().map(|(key, _)| key.clone()).collect(),
-            finalizers: plan.other_finalizers.iter().cloned().collect(),
-            places: plan.own_places(),
-        }
-    }
-
-    /// Returns the namespaces of the children of a kind.
-    pub fn places_of(&self, kind: &GroupKind) -> ObjectNamespaces {
-        let some = self.child_places.get(kind).cloned();
-        some.map_or(ObjectNamespaces::All, ObjectNamespaces::Only)
-    }
-
-    /// Reads the declarations that the status of a Katalog has recorded for an operated kind.
-    pub fn recorded(kind: &OperatedKind) -> Self {
-        let texts = |texts: &[String]| -> BTreeSet<Box<str>> {
-            texts.iter().map(|text| (&**text).into()).collect()
-        };
-        let kinds = kind.children.iter().flatten();
-        let fixed = kind.child_namespaces.iter();
-        Self {
-            kinds: kinds.map(|kind| GroupKind::parse(kind)).collect(),
-            labels: {
-                let annotations = texts(&kind.annotations).into_iter();
-                let annotations = annotations.map(MetadataKey::Annotation);
-                let labels = texts(&kind.labels).into_iter().map(MetadataKey::Label);
-                labels.chain(annotations).collect()
-            },
-            finalizers: texts(&kind.finalizers),
-            places: (kind.namespaces.as_deref()).map_or(ObjectNamespaces::All, |some| {
-                ObjectNamespaces::Only(texts(some))
-            }),
-            child_places: fixed
-                .map(|(kind, some)| (GroupKind::parse(kind), texts(some)))
-                .collect(),
-        }
-    }
-
-    /// Records the declarations in the status of a Katalog.
-    pub fn record(&self, kind: &mut OperatedKind) {
-        let texts = |texts: &BTreeSet<Box<str>>| texts.iter().map(ToString::to_string).collect();
-        kind.children = Some(self.kinds.iter().map(ToString::to_string).collect());
-        let worn = |field: &str| {
-            let of_field = self.labels.iter().filter(|key| key.field() == field);
-            of_field.map(|key| key.key().to_owned()).collect()
-        };
-        kind.labels = worn("labels");
-        kind.annotations = worn("annotations");
-        kind.finalizers = texts(&self.finalizers);
-        kind.namespaces = match &self.places {
-            ObjectNamespaces::All => None,
-            ObjectNamespaces::Only(some) => Some(texts(some)),
-        };
-        let fixed = self.child_places.iter();
-        kind.child_namespaces = fixed
-            .map(|(kind, some)| (kind.to_string(), texts(some)))
-            .collect();
-    }
-
-    /// Adds the declarations of another revision.
-    pub fn extend(&mut self, other: Self) {
-        for kind in &other.kinds {
-            let places = other.places_of(kind);
-            let places = if self.kinds.contains(kind) {
-                places.and(self.places_of(kind))
-            } else {
-                places
-            };
-            match places {
-                ObjectNamespaces::All => drop(self.child_places.remove(kind)),
-                ObjectNamespaces::Only(some) => drop(self.child_places.insert(kind.clone(), some)),
-            }
-        }
-        self.places = std::mem::take(&mut self.places).and(other.places);
-        self.kinds.extend(other.kinds);
-        self.labels.extend(other.labels);
-        self.finalizers.extend(other.finalizers);
-    }
 }
 
 impl Inventory {
@@ -357,36 +247,6 @@ mod tests {
         );
         let long = Inventory::parse(&"\u{e9}".repeat(10_000));
         assert!(long.ignored(&Inventory::default()).unwrap().len() < 200);
-    }
-
-    #[test]
-    fn namespaces_grow_with_revisions_and_one_that_is_open_opens_them() {
-        let kind = GroupKind::parse("ConfigMap");
-        let only = |names: &[&str]| names.iter().map(|name| (*name).into()).collect();
-        let revision = |names: &[&str]| DeclaredKinds {
-            kinds: [kind.clone()].into(),
-            places: ObjectNamespaces::Only(only(names)),
-            child_places: [(kind.clone(), only(names))].into(),
-            ..DeclaredKinds::default()
-        };
-        let mut declared = DeclaredKinds::default();
-        declared.extend(revision(&["a"]));
-        assert_eq!(declared, revision(&["a"]));
-        declared.extend(revision(&["b"]));
-        assert_eq!(declared, revision(&["a", "b"]));
-        let mut operated = OperatedKind::default();
-        declared.record(&mut operated);
-        assert_eq!(DeclaredKinds::recorded(&operated), declared);
-        // A release that did not record namespaces managed all of them.
-        operated.namespaces = None;
-        operated.child_namespaces.clear();
-        declared.extend(DeclaredKinds::recorded(&operated));
-        assert_eq!(
-            (&declared.places, declared.places_of(&kind)),
-            (&ObjectNamespaces::All, ObjectNamespaces::All)
-        );
-        declared.extend(revision(&["a"]));
-        assert_eq!(declared.places_of(&kind), ObjectNamespaces::All);
     }
 
     #[test]
