@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use orkestra_cluster::{client, wire::Wire};
+use orkestra_cluster::{client, requests::Cluster};
 
 use super::{
     Failure, changes,
@@ -87,8 +87,8 @@ async fn compare(args: Args) -> Result<Diffed, Failure> {
         fetch,
     };
     let connection = client::connect(&args.cluster.options()).await?;
-    let wire = Wire::new(connection.client);
-    let comparing = Box::pin(diff::diff(&wire, &request));
+    let cluster = Cluster::new(connection.client);
+    let comparing = Box::pin(diff::diff(&cluster, &request));
     let diffed = output::progress("comparing with the cluster", comparing).await;
     let diffed = diffed.map_err(|error| {
         if error.is_unreachable() {

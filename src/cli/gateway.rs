@@ -76,10 +76,10 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         directory.clone(),
         context.metrics.clone(),
         stage.clone(),
-        &context.wire,
+        &context.cluster,
         context.clock.clone(),
     )
-    .with_access(ports.access(&args.http, &context.wire)?)
+    .with_access(ports.access(&args.http, &context.cluster)?)
     .with_liveness(Liveness::new(move || vitals.check()));
     let server_stop = CancellationToken::new();
     let answering = ports.serve(pages, server_stop.clone());

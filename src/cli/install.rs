@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use orkestra_charts::{Capabilities, read_values};
 use orkestra_cluster::{
     client::{self, Connection},
-    wire::Wire,
+    requests::Cluster,
 };
 use orkestra_core::{api::duration, plan::rbac};
 
@@ -90,12 +90,12 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     if args.dry_run == InstallTarget::Client {
         return Ok(output::print(&yaml(&install::render(&request)?)?)?);
     }
-    let wire = connect(&args.cluster).await?;
-    request.capabilities = install::capabilities(&wire).await.map_err(|error| {
+    let cluster = connect(&args.cluster).await?;
+    request.capabilities = install::capabilities(&cluster).await.map_err(|error| {
         Failure::Cluster(anyhow!(error).context("cannot read the version of the API server"))
     })?;
     let manifests = install::render(&request)?;
-    check(&args, &wire, &manifests.objects).await?;
+    check(&args, &cluster, &manifests.objects).await?;
     let is_dry = args.dry_run == InstallTarget::Server;
     let applied = Apply {
         objects: &manifests.objects,
@@ -112,12 +112,12 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         // A closed pipe does not interrupt an installation.
         let _ = output::print(&format!("{object} {}{dry}\n", done.word()));
     };
-    install::apply(&wire, &applied, &mut lines).await?;
+    install::apply(&cluster, &applied, &mut lines).await?;
     if is_dry {
         return Ok(());
     }
     if args.wait {
-        let waiting = install::wait(&wire, &manifests.objects, args.timeout);
+        let waiting = install::wait(&cluster, &manifests.objects, args.timeout);
         output::progress("waiting for the controller", waiting).await?;
     }
     output::note(manifests.notes.trim_end());
@@ -145,16 +145,16 @@ fn request(args: &Args) -> anyhow::Result<ManifestsRequest> {
 }
 
 /// Connects to the cluster.
-pub(super) async fn connect(cluster: &ConnectionOptions) -> Result<Wire, Failure> {
+pub(super) async fn connect(cluster: &ConnectionOptions) -> Result<Cluster, Failure> {
     let connection: Connection = client::connect(&cluster.options()).await?;
     output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
-    Ok(Wire::new(connection.client))
+    Ok(Cluster::new(connection.client))
 }
 
 /// Prints the findings of the checks. Errors stop the installation.
-async fn check(args: &Args, wire: &Wire, objects: &[ManifestObject]) -> Result<(), Failure> {
+async fn check(args: &Args, cluster: &Cluster, objects: &[ManifestObject]) -> Result<(), Failure> {
     let now = jiff::Timestamp::now();
-    let checking = install::preflight(wire, objects, &args.namespace, now);
+    let checking = install::preflight(cluster, objects, &args.namespace, now);
     let findings = output::progress("checking the cluster", checking).await?;
     let mut errors = 0;
     for finding in &findings {

@@ -1,7 +1,7 @@
 //! `ork migrate`
 
 use clap::Subcommand;
-use orkestra_cluster::{client, wire::Wire};
+use orkestra_cluster::{client, requests::Cluster};
 
 use super::{Failure, options::ConnectionOptions, output};
 use crate::migrate;
@@ -53,8 +53,8 @@ pub(super) async fn execute(
     }: Args,
 ) -> Result<(), Failure> {
     let connection = client::connect(&args.cluster.options()).await?;
-    let wire = Wire::new(connection.client).in_turn(connection.flow);
-    let definition = migrate::find(&wire, &args.kind).await?;
+    let cluster = Cluster::new(connection.client).in_turn(connection.flow);
+    let definition = migrate::find(&cluster, &args.kind).await?;
     let (name, version) = (&definition.name, &definition.served.version);
     let mut last = args.from.clone();
     let progress = |progress: &migrate::MigrationProgress| {
@@ -65,7 +65,7 @@ pub(super) async fn execute(
         ));
     };
     let migrated = tokio::select! {
-        migrated = migrate::migrate(&wire, &definition, args.from.as_deref(), progress) => migrated.map(Some),
+        migrated = migrate::migrate(&cluster, &definition, args.from.as_deref(), progress) => migrated.map(Some),
         _ = tokio::signal::ctrl_c() => Ok(None),
     };
     if let Ok(Some(progress)) = &migrated {

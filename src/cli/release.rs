@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 use anyhow::{Context as _, anyhow};
 use orkestra_cluster::{
     client::{self, ClusterOptions, Connection},
-    wire::Wire,
+    requests::Cluster,
 };
 use orkestra_core::plan::{Declaring, GroupKind, KatalogRef};
 
@@ -87,8 +87,8 @@ async fn release_katalog(
     katalog: &KatalogRef,
     force: bool,
 ) -> Result<(), Failure> {
-    let wire = Wire::new(connection.client.clone());
-    let releasing = meta::release_katalog(&wire, katalog, force);
+    let cluster = Cluster::new(connection.client.clone());
+    let releasing = meta::release_katalog(&cluster, katalog, force);
     let outcomes = output::progress("releasing custom resources", releasing).await;
     let outcomes = outcomes.with_context(|| format!("cannot release {}", katalog.titled()))?;
     let mut failed = 0;
@@ -161,12 +161,12 @@ async fn release_free(
     (kind, operated): (&GroupKind, &orkestra_core::api::OperatedKind),
 ) -> anyhow::Result<meta::Released> {
     let installation = Installation::of_files(run::INSTALLATION, katalogs);
-    let (wire, own) = (Wire::new(connection.client.clone()), installation.name);
+    let (cluster, own) = (Cluster::new(connection.client.clone()), installation.name);
     let now = jiff::Timestamp::now();
-    if let Some(holder) = meta::claimed_elsewhere(&wire, kind, &own, now).await? {
+    if let Some(holder) = meta::claimed_elsewhere(&cluster, kind, &own, now).await? {
         return Err(anyhow!("{holder} operates it; delete or stop that first"));
     }
-    Ok(meta::release_kind(&wire, operated, &meta::ReleaseProgress::default()).await?)
+    Ok(meta::release_kind(&cluster, operated, &meta::ReleaseProgress::default()).await?)
 }
 
 fn note(kind: &GroupKind, released: meta::Released) {

@@ -13,7 +13,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use orkestra_cluster::{
     client::{self, ClusterOptions, Connection},
-    wire::Wire,
+    requests::Cluster,
 };
 use orkestra_core::plan::policy::ChildPolicy;
 use orkestra_ground::{
@@ -140,7 +140,7 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         runtime = runtime.fetching(fetch);
     }
     let stage = Stage::default();
-    let access = ports.access(http, &context.wire)?;
+    let access = ports.access(http, &context.cluster)?;
     let vitals = Vitals::start();
     let alive = vitals.clone();
     let pages = pages(&runtime, &context, access, &stage)
@@ -196,7 +196,7 @@ fn pages(runtime: &Runtime, context: &Arc<Context>, access: Access, stage: &Stag
         runtime.directory(),
         context.metrics.clone(),
         stage.clone(),
-        &context.wire,
+        &context.cluster,
         context.clock.clone(),
     )
     .with_leadership(context.leadership.clone())
@@ -234,7 +234,7 @@ impl Ports {
     }
 
     /// The access control of the pages. Logs it if authentication is off, or if tokens are sent unencrypted.
-    pub(super) fn access(&self, http: &Http, wire: &Wire) -> Result<Access, Failure> {
+    pub(super) fn access(&self, http: &Http, cluster: &Cluster) -> Result<Access, Failure> {
         let unknown = "cannot determine the bound address";
         let address = self.pages.listener.local_addr().context(unknown)?;
         let probes = self.probes.as_ref();
@@ -251,7 +251,7 @@ impl Ports {
         if self.pages.tls.is_none() {
             tracing::info!(%address, "bearer tokens are sent to this port unencrypted: --tls-cert-file is not set");
         }
-        Ok(Access::reviewed(wire))
+        Ok(Access::reviewed(cluster))
     }
 
     /// Answers requests until `stop`.
@@ -314,7 +314,7 @@ fn elect(candidate: Candidate, context: &Context, vitals: Vitals) -> Result<Elec
         }
     };
     let sources = (context.clock.clone(), context.entropy.clone());
-    let reach = context.wire.reach().clone();
+    let reach = context.cluster.reach().clone();
     let gauge = context.metrics.leader();
     let elector = Elector::start(connect, candidacy, sources, (reach, vitals), gauge);
     Ok(elector.context("cannot start a thread for leader election")?)

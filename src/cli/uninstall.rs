@@ -43,7 +43,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn execute(args: Args) -> Result<(), Failure> {
-    let wire = install::connect(&args.cluster).await?;
+    let cluster = install::connect(&args.cluster).await?;
     let removal = Removal {
         namespace: &args.namespace,
         crds: args.crds,
@@ -56,7 +56,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         // A closed pipe does not interrupt the removal.
         let _ = output::print(&format!("{object} deleted{dry}\n"));
     };
-    let remains = remove(&wire, &removal, args.dry_run, &mut lines).await?;
+    let remains = remove(&cluster, &removal, args.dry_run, &mut lines).await?;
     if !remains.kept.is_empty() {
         output::note(&format!("kept: {}", remains.kept.join(", ")));
     }

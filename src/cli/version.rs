@@ -106,8 +106,8 @@ fn about() -> VersionReport {
 }
 
 async fn compare(at: &options::ConnectionOptions) -> Result<Vec<Compared>, Failure> {
-    let wire = connect(at).await?;
-    let compared = tokio::time::timeout(PATIENCE, skews(&wire)).await;
+    let cluster = connect(at).await?;
+    let compared = tokio::time::timeout(PATIENCE, skews(&cluster)).await;
     let compared = compared.map_err(|_| {
         let error = anyhow::anyhow!("the cluster did not answer within {} s", PATIENCE.as_secs());
         Failure::Cluster(error)

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use clap::{ValueEnum, builder::BoolishValueParser};
 use orkestra_cluster::{
     client::{self, ClusterOptions},
-    wire::Wire,
+    requests::Cluster,
 };
 use orkestra_core::api::duration;
 use orkestra_ground::tasks::{self, Task};
@@ -217,21 +217,21 @@ impl WebhookOptions {
         (directory, listed, katalogs): (Directory, watch::Receiver<bool>, Namespaces),
         (shutdown, stop): (&CancellationToken, &CancellationToken),
     ) -> Result<JoinHandle<()>, Failure> {
-        let wire = if elects {
+        let cluster = if elects {
             let connection = client::connect(cluster).await?;
-            Wire::new(connection.client).in_turn(connection.flow)
+            Cluster::new(connection.client).in_turn(connection.flow)
         } else {
-            context.wire.clone()
+            context.cluster.clone()
         };
         let address = bound.listener.local_addr();
         let address = address.context("cannot determine the bound address")?;
         tracing::info!(%address, "webhooks listen");
         let options = GatewayOptions {
             files: bound.files,
-            ..self.options(context.wire.default_namespace(), katalogs)
+            ..self.options(context.cluster.default_namespace(), katalogs)
         };
         let ends = (bound.listener, shutdown.clone(), stop.clone());
-        let running = gateway::run(options, context.clone(), wire, (directory, listed), ends);
+        let running = gateway::run(options, context.clone(), cluster, (directory, listed), ends);
         Ok(tasks::named(Task::Webhooks, address).start_needed(stop, running))
     }
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use orkestra_cluster::wire::{Scope, Served, Wire, WireError};
+use orkestra_cluster::requests::{Cluster, ClusterError, Scope, Served};
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, ResourceType},
     value::{Fault, Node},
@@ -28,7 +28,7 @@ pub enum Error {
         what: String,
         /// The cause.
         #[source]
-        source: WireError,
+        source: ClusterError,
     },
 }
 
@@ -37,21 +37,21 @@ impl Error {
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::NotServed(_) => false,
-            Self::Request { source, .. } => matches!(source, WireError::Unavailable(_)),
+            Self::Request { source, .. } => matches!(source, ClusterError::Unavailable(_)),
         }
     }
 }
 
 /// A cluster, with a cache of its kinds.
 pub(super) struct LiveCluster {
-    wire: Wire,
+    cluster: Cluster,
     kinds: Mutex<Vec<Served>>,
 }
 
 impl LiveCluster {
-    pub(super) fn new(wire: Wire) -> Self {
+    pub(super) fn new(cluster: Cluster) -> Self {
         Self {
-            wire,
+            cluster,
             kinds: Mutex::default(),
         }
     }
@@ -86,7 +86,7 @@ impl LiveCluster {
             return Ok(known);
         }
         let name = format!("{kind} in version {version}");
-        let asked = self.wire.discover(&kind.group, version, &kind.kind);
+        let asked = self.cluster.discover(&kind.group, version, &kind.kind);
         let served = described(&format!("discover {name}"), asked).await?;
         let served = served.ok_or(Error::NotServed(name))?;
         self.kinds().push(served.clone());
@@ -112,7 +112,7 @@ impl LiveCluster {
         let what = format!("list {}", kind.plural);
         let (mut objects, mut next) = (Vec::new(), None);
         loop {
-            let asked = self.wire.list_page(kind, &scope, PAGE, next.as_deref());
+            let asked = self.cluster.list_page(kind, &scope, PAGE, next.as_deref());
             let page = described(&what, asked).await?;
             for object in page.items {
                 objects.push(described(&what, async { whole(kind, object) }).await?);
@@ -144,8 +144,8 @@ impl LiveCluster {
     async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Option<Node>, Error> {
         let what = format!("get {} {}", kind.plural, key.name);
         described(&what, async {
-            match self.wire.get(kind, key).await {
-                Err(WireError::NotFound(_)) => Ok(None),
+            match self.cluster.get(kind, key).await {
+                Err(ClusterError::NotFound(_)) => Ok(None),
                 found => found.map(Some),
             }
         })
@@ -160,17 +160,17 @@ impl LiveCluster {
         manager: &str,
         object: &Node,
     ) -> Result<(Value, Option<String>), Error> {
-        let (wire, key) = (self.wire.dry_run(), key_of(kind, object));
+        let (cluster, key) = (self.cluster.dry_run(), key_of(kind, object));
         let what = format!("apply {} {} as a dry run", kind.plural, key.name);
-        let apply = async |force| wire.apply(kind, &key, manager, force, object).await;
+        let apply = async |force| cluster.apply(kind, &key, manager, force, object).await;
         described(&what, async {
             match apply(false).await {
                 Ok(after) => Ok((after.to_json(), None)),
-                Err(WireError::Conflict { message, .. }) => {
+                Err(ClusterError::Conflict { message, .. }) => {
                     Ok((apply(true).await?.to_json(), Some(message)))
                 }
                 // Its namespace is not created yet.
-                Err(WireError::NotFound(_)) => Ok((object.to_json(), None)),
+                Err(ClusterError::NotFound(_)) => Ok((object.to_json(), None)),
                 Err(error) => Err(error),
             }
         })
@@ -184,7 +184,10 @@ impl LiveCluster {
         }
         let mut json = object.to_json();
         if let Some(Value::Object(metadata)) = json.get_mut("metadata") {
-            metadata.insert("namespace".to_owned(), self.wire.default_namespace().into());
+            metadata.insert(
+                "namespace".to_owned(),
+                self.cluster.default_namespace().into(),
+            );
             *object = Node::from(&json);
         }
     }
@@ -193,7 +196,7 @@ impl LiveCluster {
 /// Adds the request to its error.
 async fn described<T>(
     what: &str,
-    asked: impl Future<Output = Result<T, WireError>>,
+    asked: impl Future<Output = Result<T, ClusterError>>,
 ) -> Result<T, Error> {
     asked.await.map_err(|source| Error::Request {
         what: what.to_owned(),
@@ -202,10 +205,10 @@ async fn described<T>(
 }
 
 /// Returns an item of a list with `apiVersion` and `kind`, which lists omit.
-fn whole(kind: &Served, mut object: Node) -> Result<Node, WireError> {
+fn whole(kind: &Served, mut object: Node) -> Result<Node, ClusterError> {
     if let Some(fault) = Fault::all_of(&object).pop() {
         let name = key_of(kind, &object).name;
-        return Err(WireError::Unreadable(format!("{name}: {fault}")));
+        return Err(ClusterError::Unreadable(format!("{name}: {fault}")));
     }
     if let Node::Map(fields) = &mut object {
         fields.insert("apiVersion".into(), Node::from(kind.api_version()));

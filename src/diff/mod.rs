@@ -20,7 +20,7 @@ use std::{
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::{
     diagnostics::Diagnostics,
     plan::{ChildKey, OperatorPlan},
@@ -96,7 +96,7 @@ pub struct Change {
 ///
 /// # Errors
 /// The cluster does not answer, or refuses a request.
-pub async fn diff(wire: &Wire, request: &DiffRequest) -> Result<Diffed, Error> {
+pub async fn diff(cluster: &Cluster, request: &DiffRequest) -> Result<Diffed, Error> {
     let found = files::validate_with(&request.katalogs, &*request.fetch).await;
     let mut rendered = Rendered {
         passes: Vec::new(),
@@ -114,7 +114,7 @@ pub async fn diff(wire: &Wire, request: &DiffRequest) -> Result<Diffed, Error> {
         return Ok(diffed);
     }
     let desk = CompareContext {
-        cluster: LiveCluster::new(wire.clone()),
+        cluster: LiveCluster::new(cluster.clone()),
         katalogs: &found.katalogs,
         calls: &calls,
         request,

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::{
     api::{names, simulate::ExpectedResource},
     plan::{self, GroupKind},
@@ -38,16 +38,16 @@ pub(super) enum TestObjectError {
 /// Applies the manifests of a file and adds them to `applied`. With `is_own`, fails if an object exists, because it would be
 /// deleted with the test.
 pub(super) async fn apply_file(
-    wire: &Wire,
+    cluster: &Cluster,
     file: &Path,
     is_own: bool,
     applied: &mut Vec<AppliedObject>,
 ) -> Result<(), TestObjectError> {
     for manifest in read(file).await? {
         if is_own {
-            refuse_existing(wire, &manifest).await?;
+            refuse_existing(cluster, &manifest).await?;
         }
-        let object = meta::apply_manifest(wire, &manifest, MANAGER).await?;
+        let object = meta::apply_manifest(cluster, &manifest, MANAGER).await?;
         applied.push(object);
     }
     Ok(())
@@ -64,9 +64,9 @@ async fn read(file: &Path) -> Result<Vec<Value>, TestObjectError> {
 }
 
 /// Fails if an object of a file exists.
-pub(super) async fn refuse_file(wire: &Wire, file: &Path) -> Result<(), TestObjectError> {
+pub(super) async fn refuse_file(cluster: &Cluster, file: &Path) -> Result<(), TestObjectError> {
     for manifest in read(file).await? {
-        refuse_existing(wire, &manifest).await?;
+        refuse_existing(cluster, &manifest).await?;
     }
     Ok(())
 }
@@ -80,10 +80,10 @@ pub(super) struct Owner {
 
 /// Returns the current state of a custom resource as the owner of children; `None` if it does not exist.
 pub(super) async fn owner(
-    wire: &Wire,
+    cluster: &Cluster,
     object: &AppliedObject,
 ) -> Result<Option<Owner>, RequestError> {
-    let Some(live) = live(wire, object).await? else {
+    let Some(live) = live(cluster, object).await? else {
         return Ok(None);
     };
     let text = |path: &[&str]| {
@@ -103,7 +103,7 @@ pub(super) async fn owner(
 /// Kubernetes' garbage collector does the same, but up to a minute after a CRD was created, and never once the CRD is
 /// deleted.
 pub(super) async fn delete_children(
-    wire: &Wire,
+    cluster: &Cluster,
     owners: &[Owner],
     deadline: Instant,
 ) -> Result<Vec<String>, RequestError> {
@@ -112,7 +112,7 @@ pub(super) async fn delete_children(
         for owner in owners {
             let labels = format!("{}={}", names::LABEL_OWNER_UID, owner.uid);
             for kind in &owner.kinds {
-                let Some(resource) = ServedResource::discover(wire, kind).await? else {
+                let Some(resource) = ServedResource::discover(cluster, kind).await? else {
                     continue;
                 };
                 for child in resource.list(None, Some(&labels)).await? {
@@ -132,7 +132,7 @@ pub(super) async fn delete_children(
     }
 }
 
-async fn refuse_existing(wire: &Wire, manifest: &Value) -> Result<(), TestObjectError> {
+async fn refuse_existing(cluster: &Cluster, manifest: &Value) -> Result<(), TestObjectError> {
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
     let named = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
     let (Some(api_version), Some(kind), Some(name)) = named else {
@@ -145,7 +145,7 @@ async fn refuse_existing(wire: &Wire, manifest: &Value) -> Result<(), TestObject
         name: name.to_owned(),
         is_new: false,
     };
-    if live(wire, &object).await?.is_some() {
+    if live(cluster, &object).await?.is_some() {
         return Err(TestObjectError::Exists(object));
     }
     Ok(())
@@ -153,34 +153,34 @@ async fn refuse_existing(wire: &Wire, manifest: &Value) -> Result<(), TestObject
 
 /// Returns the API resource for the kind of an object.
 async fn resource(
-    wire: &Wire,
+    cluster: &Cluster,
     object: &AppliedObject,
 ) -> Result<Option<ServedResource>, RequestError> {
     let version = object.api_version.as_str();
     let (group, version) = version.split_once('/').unwrap_or(("", version));
-    ServedResource::pinned(wire, group, version, &object.kind).await
+    ServedResource::pinned(cluster, group, version, &object.kind).await
 }
 
 /// Returns the current state of an object in the cluster.
 pub(super) async fn live(
-    wire: &Wire,
+    cluster: &Cluster,
     object: &AppliedObject,
 ) -> Result<Option<Node>, RequestError> {
-    let Some(resource) = resource(wire, object).await? else {
+    let Some(resource) = resource(cluster, object).await? else {
         return Ok(None);
     };
     let namespace = object
         .namespace
         .as_deref()
-        .unwrap_or(wire.default_namespace());
+        .unwrap_or(cluster.default_namespace());
     let namespace = resource.is_namespaced().then_some(namespace);
     let found = resource.get(namespace, &object.name).await?;
     Ok(found.map(|object| to_node(&object)))
 }
 
 /// Requests the deletion of an object. An object that does not exist counts as deleted.
-pub(super) async fn delete(wire: &Wire, object: &AppliedObject) -> Result<(), RequestError> {
-    let Some(resource) = resource(wire, object).await? else {
+pub(super) async fn delete(cluster: &Cluster, object: &AppliedObject) -> Result<(), RequestError> {
+    let Some(resource) = resource(cluster, object).await? else {
         return Ok(());
     };
     let namespace = object
@@ -192,14 +192,14 @@ pub(super) async fn delete(wire: &Wire, object: &AppliedObject) -> Result<(), Re
 
 /// Waits until objects are gone; returns those that remain at `deadline`.
 pub(super) async fn until_gone(
-    wire: &Wire,
+    cluster: &Cluster,
     objects: &[AppliedObject],
     deadline: Instant,
 ) -> Result<Vec<AppliedObject>, RequestError> {
     loop {
         let mut left = Vec::new();
         for object in objects {
-            if live(wire, object).await?.is_some() {
+            if live(cluster, object).await?.is_some() {
                 left.push(object.clone());
             }
         }
@@ -212,14 +212,14 @@ pub(super) async fn until_gone(
 
 /// Finds the objects with the expected kind and name; none if the cluster does not serve the kind.
 pub(super) async fn find(
-    wire: &Wire,
+    cluster: &Cluster,
     expected: &ExpectedResource,
 ) -> Result<Vec<Node>, TestObjectError> {
-    let Some(resource) = of_kind(wire, &expected.kind).await? else {
+    let Some(resource) = of_kind(cluster, &expected.kind).await? else {
         return Ok(Vec::new());
     };
     let namespace = expected.namespace.as_deref();
-    let namespace = namespace.unwrap_or(wire.default_namespace());
+    let namespace = namespace.unwrap_or(cluster.default_namespace());
     let namespace = resource.is_namespaced().then_some(namespace);
     let found = match &expected.name {
         Some(name) => resource.get(namespace, name).await?.into_iter().collect(),
@@ -238,9 +238,10 @@ pub(super) async fn find(
 }
 
 /// Returns the API resource of a kind in the form `Deployment`, `deployments` or `Certificate.cert-manager.io`.
-async fn of_kind(wire: &Wire, kind: &str) -> Result<Option<ServedResource>, TestObjectError> {
+async fn of_kind(cluster: &Cluster, kind: &str) -> Result<Option<ServedResource>, TestObjectError> {
     if let Some(known) = plan::named(kind) {
-        let found = ServedResource::pinned(wire, &known.group, &known.version, &known.kind).await?;
+        let found =
+            ServedResource::pinned(cluster, &known.group, &known.version, &known.kind).await?;
         return Ok(found);
     }
     if let Some((kind, group)) = kind.split_once('.') {
@@ -248,10 +249,11 @@ async fn of_kind(wire: &Wire, kind: &str) -> Result<Option<ServedResource>, Test
             group: group.into(),
             kind: kind.into(),
         };
-        return Ok(ServedResource::discover(wire, &kind).await?);
+        return Ok(ServedResource::discover(cluster, &kind).await?);
     }
     let group = "apiextensions.k8s.io";
-    let definitions = ServedResource::pinned(wire, group, "v1", "CustomResourceDefinition").await?;
+    let definitions =
+        ServedResource::pinned(cluster, group, "v1", "CustomResourceDefinition").await?;
     let definitions = match definitions {
         Some(definitions) => definitions.list(None, None).await?,
         None => Vec::new(),
@@ -270,7 +272,7 @@ async fn of_kind(wire: &Wire, kind: &str) -> Result<Option<ServedResource>, Test
         })
     });
     match (found.next(), found.next()) {
-        (Some(only), None) => Ok(ServedResource::discover(wire, &only).await?),
+        (Some(only), None) => Ok(ServedResource::discover(cluster, &only).await?),
         (Some(_), Some(_)) => Err(TestObjectError::Ambiguous(kind.to_owned())),
         (None, _) => Ok(None),
     }

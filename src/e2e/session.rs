@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 use kube::config::Kubeconfig;
 use orkestra_cluster::{
     client::{self, ClusterOptions, Connection},
-    wire::Wire,
+    requests::Cluster,
 };
 use orkestra_core::api::{
     E2eSpec,
@@ -55,7 +55,7 @@ pub enum SessionError {
 pub(super) struct Session {
     pub(super) connection: Connection,
     /// Requests of the test itself.
-    pub(super) wire: Wire,
+    pub(super) cluster: Cluster,
     /// Environment variables for programs that use the cluster.
     pub(super) variables: Vec<(OsString, OsString)>,
     control_plane: Option<Arc<ControlPlane>>,
@@ -148,7 +148,7 @@ impl<'o> Sessions<'o> {
         connection.check(QUESTION).await?;
         let (variables, folder) = environment(cluster)?;
         let session = Session {
-            wire: Wire::new(connection.client.clone()),
+            cluster: Cluster::new(connection.client.clone()),
             connection,
             variables,
             control_plane: None,
@@ -183,7 +183,7 @@ impl<'o> Sessions<'o> {
             variables.push(("PATH".into(), path));
         }
         let session = Session {
-            wire: Wire::new(connection.client.clone()),
+            cluster: Cluster::new(connection.client.clone()),
             connection,
             variables,
             control_plane: Some(Arc::new(control_plane)),

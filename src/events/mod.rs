@@ -22,7 +22,7 @@ use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 pub use k8s_openapi::api::core::v1::ObjectReference;
-use orkestra_cluster::{client::flow::Flow, wire::Wire};
+use orkestra_cluster::{client::flow::Flow, requests::Cluster};
 use orkestra_core::api::{conditions::EVENT_BYTES, names};
 use orkestra_ground::{
     Clock,
@@ -103,8 +103,8 @@ impl fmt::Debug for EventSink {
 }
 
 impl EventSink {
-    /// Starts the sender on the current tokio runtime; `wire` sends. Normal Events wait for other requests of `flow`.
-    pub fn start(wire: &Wire, flow: Flow, metrics: &Metrics, clock: Clock) -> Self {
+    /// Starts the sender on the current tokio runtime; `cluster` sends. Normal Events wait for other requests of `flow`.
+    pub fn start(cluster: &Cluster, flow: Flow, metrics: &Metrics, clock: Clock) -> Self {
         let (queue, messages) = mpsc::channel(CAPACITY);
         let (warnings, first) = mpsc::channel(CAPACITY);
         let sink = Self {
@@ -114,7 +114,7 @@ impl EventSink {
             dropped: metrics.events_dropped(),
             problem: Problem::default(),
         };
-        let sender = sender::Sender::new(wire, flow, sink.dropped.clone(), sink.problem.clone());
+        let sender = sender::Sender::new(cluster, flow, sink.dropped.clone(), sink.problem.clone());
         // Queued Events are kept over a restart; the one that was being sent is lost, which is acceptable for Events.
         let state = (sender, first, messages);
         tasks::named(Task::EventSender, "").keep(Ends::freely(), state, |state| {

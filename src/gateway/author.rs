@@ -11,7 +11,7 @@ use k8s_openapi::api::{
 };
 use orkestra_cluster::{
     client::flow::Share,
-    wire::{Wire, WireError},
+    requests::{Cluster, ClusterError},
 };
 use orkestra_core::admission::Permission;
 
@@ -39,14 +39,14 @@ pub enum AuthorCheck {
 /// Asks the API server for permissions.
 #[derive(Clone)]
 pub(super) struct Authors {
-    wire: Wire,
+    cluster: Cluster,
 }
 
 impl Authors {
-    /// Sends reviews through `wire`, on an account of their own.
-    pub(super) fn new(wire: &Wire) -> Self {
+    /// Sends reviews through `cluster`, on an account of their own.
+    pub(super) fn new(cluster: &Cluster) -> Self {
         Self {
-            wire: wire.on_account_of(Share::new("webhooks")),
+            cluster: cluster.on_account_of(Share::new("webhooks")),
         }
     }
 
@@ -105,9 +105,9 @@ impl Authors {
             },
             ..SubjectAccessReview::default()
         };
-        let answer = self.wire.review(&review).await;
+        let answer = self.cluster.review(&review).await;
         let answer = answer.map_err(|error| match error {
-            WireError::Unavailable(error) => {
+            ClusterError::Unavailable(error) => {
                 tracing::warn!(error, "review failed");
                 "the API server did not answer".to_owned()
             }
@@ -143,8 +143,8 @@ pub(super) fn message(user: &RequestUser, missing: &[Permission]) -> String {
 ///
 /// # Errors
 /// The API server did not answer.
-pub(super) async fn own_user(wire: &Wire) -> Result<String, WireError> {
-    let review = wire.review(&SelfSubjectReview::default()).await?;
+pub(super) async fn own_user(cluster: &Cluster) -> Result<String, ClusterError> {
+    let review = cluster.review(&SelfSubjectReview::default()).await?;
     let user = review.status.and_then(|status| status.user_info);
     Ok(user.and_then(|user| user.username).unwrap_or_default())
 }

@@ -8,7 +8,7 @@
 //!
 //! Without the webhook, the API server would serve objects of another version with the wrong fields.
 
-use orkestra_cluster::wire::{Served, Wire, WireError};
+use orkestra_cluster::requests::{Cluster, ClusterError, Served};
 use orkestra_core::{api::names, value::Node};
 use serde_json::{Value, json};
 
@@ -90,8 +90,11 @@ impl Kept {
     ///
     /// # Errors
     /// The definition cannot be read.
-    pub(super) async fn look_up(wire: &Wire, name: &str) -> Result<Option<Self>, WireError> {
-        let found = wire.find(&Served::crds(), name).await?;
+    pub(super) async fn look_up(
+        cluster: &Cluster,
+        name: &str,
+    ) -> Result<Option<Self>, ClusterError> {
+        let found = cluster.find(&Served::crds(), name).await?;
         Ok(found.and_then(|definition| Self::of(name, &definition)))
     }
 

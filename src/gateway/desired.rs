@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use orkestra_cluster::wire::{Scope, Served, Wire, WireError};
+use orkestra_cluster::requests::{Cluster, ClusterError, Scope, Served};
 use orkestra_core::{
     admission::{self, Enforcement, PolicyOptions},
     plan::ObjectKey,
@@ -63,13 +63,15 @@ pub(super) fn optional_kinds(version: &str) -> [Served; 2] {
 ///
 /// # Errors
 /// The API server does not answer.
-pub(super) async fn optional_version(wire: &Wire) -> Result<Option<&'static str>, WireError> {
+pub(super) async fn optional_version(
+    cluster: &Cluster,
+) -> Result<Option<&'static str>, ClusterError> {
     for version in OPTIONAL_VERSIONS {
         let [policy, _] = optional_kinds(version);
-        match wire.list_page(&policy, &Scope::default(), 1, None).await {
+        match cluster.list_page(&policy, &Scope::default(), 1, None).await {
             Ok(_) => return Ok(Some(version)),
-            Err(WireError::NotServed(_) | WireError::NotFound(_)) => {}
-            Err(WireError::Forbidden { .. }) => {
+            Err(ClusterError::NotServed(_) | ClusterError::NotFound(_)) => {}
+            Err(ClusterError::Forbidden { .. }) => {
                 tracing::info!(
                     "missing permission to list MutatingAdmissionPolicies: only the webhook changes objects"
                 );

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use orkestra_cluster::wire::{Scope, Served};
+use orkestra_cluster::requests::{Scope, Served};
 use orkestra_core::{
     admission::{self, AdmissionVerdict, Admitted, Answer as Known, Answers, Read, Review},
     api::Operation,
@@ -192,14 +192,14 @@ async fn secret(gateway: &Gateway, object: &ChildKey) -> Known {
     let Some(served) = Served::built_in(&object.kind, "v1") else {
         return unavailable(format!("objects of kind {} cannot be read", object.kind));
     };
-    match gateway.wire.get(&served, &object.object).await {
+    match gateway.cluster.get(&served, &object.object).await {
         Ok(mut found) => {
             if let Node::Map(fields) = &mut found {
                 fields.remove("metadata");
             }
             Known::Ready(Arc::new(found))
         }
-        Err(orkestra_cluster::wire::WireError::NotFound(_)) => Known::Absent,
+        Err(orkestra_cluster::requests::ClusterError::NotFound(_)) => Known::Absent,
         Err(error) => unavailable(error.to_string()),
     }
 }
@@ -238,7 +238,7 @@ async fn look_up(
     let (scope, mut next) = (Scope::default(), None::<String>);
     for _ in 0..PAGES {
         let listed = gateway
-            .wire
+            .cluster
             .list_page(&served, &scope, PAGE, next.as_deref());
         let page = match listed.await {
             Ok(page) => page,

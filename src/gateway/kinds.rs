@@ -91,7 +91,7 @@ async fn leaving(gateway: &Gateway, katalog: &KatalogRef, plans: &[Plan]) -> Vec
     for conversion in gone {
         let name = conversion.plan.definition();
         // A definition that cannot be read now is looked at again before its conversion is removed.
-        if let Ok(Some(kept)) = Kept::look_up(&gateway.wire, &name).await {
+        if let Ok(Some(kept)) = Kept::look_up(&gateway.cluster, &name).await {
             warnings.push(format!("the conversion of {name} is kept: {}", kept.why));
         }
     }

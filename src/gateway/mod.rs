@@ -45,7 +45,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::plan::rbac;
 use orkestra_ground::{
     Backoff, chain,
@@ -105,7 +105,7 @@ pub struct Inner {
     options: GatewayOptions,
     context: Arc<Context>,
     /// Requests that do not depend on leadership.
-    wire: Wire,
+    cluster: Cluster,
     authors: Authors,
     directory: Directory,
     catalogue: ArcSwap<Catalogue>,
@@ -142,17 +142,17 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// A gateway for the Katalogs of `directory`; `listed` turns true once those that existed at the start are known. `wire`
+    /// A gateway for the Katalogs of `directory`; `listed` turns true once those that existed at the start are known. `cluster`
     /// makes requests whether this process leads or not.
     pub fn new(
         options: GatewayOptions,
         context: Arc<Context>,
-        wire: Wire,
+        cluster: Cluster,
         (directory, listed): (Directory, watch::Receiver<bool>),
     ) -> Self {
         let metrics = WebhookMetrics::new(&context.metrics);
         Self(Arc::new(Inner {
-            authors: Authors::new(&wire),
+            authors: Authors::new(&cluster),
             catalogue: ArcSwap::default(),
             recorded: watch::Sender::default(),
             changed: watch::Sender::new(0),
@@ -165,7 +165,7 @@ impl Gateway {
             metrics,
             options,
             context,
-            wire,
+            cluster,
             directory,
             listed,
         }))
@@ -367,13 +367,13 @@ impl Gateway {
 pub async fn run(
     mut options: GatewayOptions,
     context: Arc<Context>,
-    wire: Wire,
+    cluster: Cluster,
     katalogs: (Directory, watch::Receiver<bool>),
     (listener, shutdown, stop): (TcpListener, CancellationToken, CancellationToken),
 ) {
     let mut failures = 0;
     loop {
-        match author::own_user(&wire).await {
+        match author::own_user(&cluster).await {
             Ok(user) => {
                 options.user = user;
                 break;
@@ -387,6 +387,6 @@ pub async fn run(
             () = tokio::time::sleep(RETRY.after(failures)) => failures += 1,
         }
     }
-    let gateway = Gateway::new(options, context, wire, katalogs);
+    let gateway = Gateway::new(options, context, cluster, katalogs);
     gateway.run(listener, shutdown, stop).await;
 }

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use orkestra_cluster::{
+    requests::{ClusterError, Served},
     watch::{Handle, Presence},
-    wire::{Served, WireError},
 };
 use orkestra_core::decode::Version;
 use orkestra_ground::Backoff;
@@ -66,7 +66,7 @@ async fn look(
     gateway: &Gateway,
     watch: &Handle<Presence>,
     read: &mut BTreeMap<String, (Version, Option<KindConversion>)>,
-) -> Result<(), WireError> {
+) -> Result<(), ClusterError> {
     // Definitions whose Katalogs are not known yet need not be read.
     if !*gateway.listed.borrow() && gateway.recorded.borrow().is_some() {
         return Ok(());
@@ -81,7 +81,7 @@ async fn look(
         let known = match read.get(name) {
             Some(known) if known.0 == *version => known.clone(),
             before => {
-                let definition = gateway.wire.find(&Served::crds(), name).await?;
+                let definition = gateway.cluster.find(&Served::crds(), name).await?;
                 let conversion = definition.as_ref().and_then(conversion_of);
                 // A record that somebody has removed is restored from here.
                 let before = before.and_then(|(_, before)| before.clone());

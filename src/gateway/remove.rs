@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use orkestra_cluster::wire::{Deletion, Propagation, Scope, Served, Wire, WireError};
+use orkestra_cluster::requests::{Cluster, ClusterError, Deletion, Propagation, Scope, Served};
 use orkestra_core::{plan::ObjectKey, value::Node};
 use serde_json::json;
 
@@ -55,17 +55,20 @@ impl fmt::Display for Registered {
 ///
 /// # Errors
 /// The first request that failed.
-pub async fn registered(wire: &Wire, settings: &Settings) -> Result<Vec<Registered>, WireError> {
+pub async fn registered(
+    cluster: &Cluster,
+    settings: &Settings,
+) -> Result<Vec<Registered>, ClusterError> {
     let scope = Scope {
         selector: Some(format!("{}={}", desired::LABEL, settings.name)),
         ..Scope::default()
     };
     let mut all = Vec::new();
-    let optional = desired::optional_version(wire).await?;
+    let optional = desired::optional_version(cluster).await?;
     let kinds = desired::kinds().into_iter().chain([Served::crds()]);
     for served in kinds.chain(optional.into_iter().flat_map(desired::optional_kinds)) {
-        let page = match wire.list_page(&served, &scope, 0, None).await {
-            Err(WireError::NotServed(_) | WireError::NotFound(_)) => continue,
+        let page = match cluster.list_page(&served, &scope, 0, None).await {
+            Err(ClusterError::NotServed(_) | ClusterError::NotFound(_)) => continue,
             page => page?,
         };
         let is_definition = served == Served::crds();
@@ -89,13 +92,13 @@ pub async fn registered(wire: &Wire, settings: &Settings) -> Result<Vec<Register
         name: settings.secret.as_str().into(),
     };
     let served = secret::secrets();
-    match wire.get(&served, &key).await {
+    match cluster.get(&served, &key).await {
         Ok(found) if has_label(&found, &settings.name) => all.push(Registered {
             served,
             key,
             kept: None,
         }),
-        Ok(_) | Err(WireError::NotFound(_)) => {}
+        Ok(_) | Err(ClusterError::NotFound(_)) => {}
         Err(error) => return Err(error),
     }
     Ok(all)
@@ -105,34 +108,39 @@ pub async fn registered(wire: &Wire, settings: &Settings) -> Result<Vec<Register
 ///
 /// # Errors
 /// The request failed.
-pub async fn remove(wire: &Wire, registered: &Registered) -> Result<(), WireError> {
+pub async fn remove(cluster: &Cluster, registered: &Registered) -> Result<(), ClusterError> {
     let Registered { served, key, kept } = registered;
     if kept.is_some() {
         return Ok(());
     }
     if key.namespace.is_none() {
-        return release(wire, served, &key.name).await;
+        return release(cluster, served, &key.name).await;
     }
     let how = Deletion {
         propagation: Propagation::Background,
         uid: None,
         resource_version: None,
     };
-    match wire.delete(served, key, &how).await {
-        Ok(_) | Err(WireError::NotFound(_)) => Ok(()),
+    match cluster.delete(served, key, &how).await {
+        Ok(_) | Err(ClusterError::NotFound(_)) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
 /// Removes an object that belongs to a gateway; a definition stays, and loses its conversion.
-pub(super) async fn release(wire: &Wire, served: &Served, name: &str) -> Result<(), WireError> {
+pub(super) async fn release(
+    cluster: &Cluster,
+    served: &Served,
+    name: &str,
+) -> Result<(), ClusterError> {
     let released = if *served == Served::crds() {
         // What only this field manager owns is removed with the apply that does not have it.
         let body = json!({
             "apiVersion": served.api_version(), "kind": &*served.kind, "metadata": { "name": name },
         });
         let (key, body) = (desired::key(name), Node::from(&body));
-        wire.apply(served, &key, MANAGER, true, &body)
+        cluster
+            .apply(served, &key, MANAGER, true, &body)
             .await
             .map(drop)
     } else {
@@ -141,12 +149,13 @@ pub(super) async fn release(wire: &Wire, served: &Served, name: &str) -> Result<
             uid: None,
             resource_version: None,
         };
-        wire.delete(served, &desired::key(name), &how)
+        cluster
+            .delete(served, &desired::key(name), &how)
             .await
             .map(drop)
     };
     match released {
-        Err(WireError::NotFound(_) | WireError::NotServed(_)) => Ok(()),
+        Err(ClusterError::NotFound(_) | ClusterError::NotServed(_)) => Ok(()),
         other => other,
     }
 }

@@ -5,8 +5,8 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use orkestra_cluster::{
+    requests::{Cluster, ClusterError, Scope, Served},
     watch::{Handle, Presence, Watched},
-    wire::{Scope, Served, Wire, WireError},
 };
 use orkestra_core::{plan::ObjectKey, value::Node};
 use orkestra_ground::Backoff;
@@ -36,7 +36,7 @@ pub(super) enum Error {
         /// Namespace and name.
         name: String,
         /// The cause.
-        source: WireError,
+        source: ClusterError,
     },
     /// A certificate cannot be issued for the hosts of the webhooks.
     #[error("cannot issue a certificate: {0}")]
@@ -51,7 +51,7 @@ pub(super) enum Error {
 
 /// The Secret of an installation.
 pub(super) struct Store {
-    wire: Wire,
+    cluster: Cluster,
     served: Served,
     key: ObjectKey,
 }
@@ -60,7 +60,7 @@ impl Store {
     pub(super) fn new(gateway: &Gateway) -> Self {
         let options = &gateway.options;
         Self {
-            wire: gateway.wire.clone(),
+            cluster: gateway.cluster.clone(),
             served: secrets(),
             key: ObjectKey {
                 namespace: Some(options.namespace.as_str().into()),
@@ -69,7 +69,7 @@ impl Store {
         }
     }
 
-    fn error(&self, verb: &'static str) -> impl FnOnce(WireError) -> Error {
+    fn error(&self, verb: &'static str) -> impl FnOnce(ClusterError) -> Error {
         let name = self.key.to_string();
         move |source| Error::Request { verb, name, source }
     }
@@ -77,9 +77,9 @@ impl Store {
     /// Returns the certificates and the resourceVersion; none if there is no Secret. Of a Secret with another content, only the
     /// version.
     async fn read(&self) -> Result<Option<(Option<ServingKeys>, String)>, Error> {
-        let secret = match self.wire.get(&self.served, &self.key).await {
+        let secret = match self.cluster.get(&self.served, &self.key).await {
             Ok(secret) => secret,
-            Err(WireError::NotFound(_)) => return Ok(None),
+            Err(ClusterError::NotFound(_)) => return Ok(None),
             Err(error) => return Err(self.error("get")(error)),
         };
         let metadata = secret.get("metadata");
@@ -102,7 +102,7 @@ impl Store {
         let written = if let Some(version) = version {
             body["metadata"]["resourceVersion"] = version.into();
             let body = Node::from(&body);
-            self.wire
+            self.cluster
                 .merge_patch(&self.served, &self.key, None, MANAGER, &body)
                 .await
         } else {
@@ -112,14 +112,16 @@ impl Store {
             body["metadata"]["name"] = Value::from(&*self.key.name);
             body["metadata"]["namespace"] = Value::from(self.key.namespace.as_deref());
             let body = Node::from(&body);
-            self.wire
+            self.cluster
                 .create(&self.served, &self.key, MANAGER, &body)
                 .await
         };
         match written {
             Ok(_) => Ok(true),
             Err(
-                WireError::Conflict { .. } | WireError::AlreadyExists(_) | WireError::NotFound(_),
+                ClusterError::Conflict { .. }
+                | ClusterError::AlreadyExists(_)
+                | ClusterError::NotFound(_),
             ) => Ok(false),
             Err(error) => Err(self.error("write")(error)),
         }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt::Write as _, time::Duration};
 
-use orkestra_cluster::wire::{Deletion, Propagation, Served, Wire, WireError};
+use orkestra_cluster::requests::{Cluster, ClusterError, Deletion, Propagation, Served};
 use orkestra_core::{
     api::names,
     plan::{GroupKind, ObjectKey},
@@ -76,16 +76,16 @@ impl ApplyOutcome {
 /// # Errors
 /// The first failure; what was applied stays.
 pub async fn apply(
-    wire: &Wire,
+    cluster: &Cluster,
     wanted: &Apply<'_>,
     report: &mut (dyn FnMut(&ManifestObject, ApplyOutcome) + Send),
 ) -> Result<(), Error> {
-    let wire = match wanted.dry_run {
-        DryRun::No => wire.clone(),
-        DryRun::Server => wire.dry_run(),
+    let cluster = match wanted.dry_run {
+        DryRun::No => cluster.clone(),
+        DryRun::Server => cluster.dry_run(),
     };
-    let mut kinds = Kinds::new(&wire);
-    let before = read_inventory(&wire, wanted.namespace)
+    let mut kinds = Kinds::new(&cluster);
+    let before = read_inventory(&cluster, wanted.namespace)
         .await?
         .unwrap_or_default();
     let is_inventory = |object: &ManifestObject| {
@@ -136,15 +136,15 @@ async fn write(
         Err(error) if is_dry && error.is_not_served() => return Ok(ApplyOutcome::Unchecked),
         kind => kind?,
     };
-    let wire = kinds.wire;
+    let cluster = kinds.cluster;
     let before =
-        found(wire.get(&kind, &object.key).await).map_err(Error::request("read", object))?;
-    let answer = wire
+        found(cluster.get(&kind, &object.key).await).map_err(Error::request("read", object))?;
+    let answer = cluster
         .apply(&kind, &object.key, MANAGER, wanted.force, &object.body)
         .await;
     let after = match answer {
-        Err(WireError::NotFound(_)) if is_dry => return Ok(ApplyOutcome::Unchecked),
-        Err(WireError::Conflict { causes, .. }) if !causes.is_empty() => {
+        Err(ClusterError::NotFound(_)) if is_dry => return Ok(ApplyOutcome::Unchecked),
+        Err(ClusterError::Conflict { causes, .. }) if !causes.is_empty() => {
             let mut fields = String::new();
             for cause in &causes {
                 let comma = if fields.is_empty() { "" } else { ", " };
@@ -159,7 +159,7 @@ async fn write(
         answer => answer.map_err(Error::request("apply", object))?,
     };
     if object.is_definition() && !is_dry {
-        established(wire, &kind, object).await?;
+        established(cluster, &kind, object).await?;
     }
     let version = |object: &Node| text(object, &["metadata", "resourceVersion"]).map(str::to_owned);
     Ok(match before {
@@ -170,12 +170,16 @@ async fn write(
 }
 
 /// Waits until the API server serves the kind of a CRD.
-async fn established(wire: &Wire, kind: &Served, object: &ManifestObject) -> Result<(), Error> {
+async fn established(
+    cluster: &Cluster,
+    kind: &Served,
+    object: &ManifestObject,
+) -> Result<(), Error> {
     until(
         Instant::now() + ESTABLISHED,
         format!("{object} was not established"),
         async || {
-            let live = wire
+            let live = cluster
                 .get(kind, &object.key)
                 .await
                 .map_err(Error::request("read", object))?;
@@ -189,9 +193,13 @@ async fn established(wire: &Wire, kind: &Served, object: &ManifestObject) -> Res
 ///
 /// # Errors
 /// [`Error::Late`] with the state of the Deployment; failures of requests.
-pub async fn wait(wire: &Wire, objects: &[ManifestObject], within: Duration) -> Result<(), Error> {
+pub async fn wait(
+    cluster: &Cluster,
+    objects: &[ManifestObject],
+    within: Duration,
+) -> Result<(), Error> {
     let deadline = Instant::now() + within;
-    let mut kinds = Kinds::new(wire);
+    let mut kinds = Kinds::new(cluster);
     for object in objects
         .iter()
         .filter(|object| object.is("apps", "Deployment"))
@@ -199,7 +207,7 @@ pub async fn wait(wire: &Wire, objects: &[ManifestObject], within: Duration) -> 
         let kind = kinds.of(object).await?;
         let late = format!("{object} did not become available");
         until(deadline, late, async || {
-            let live = wire
+            let live = cluster
                 .get(&kind, &object.key)
                 .await
                 .map_err(Error::request("read", object))?;
@@ -251,28 +259,28 @@ pub(super) fn condition<'a>(object: &'a Node, type_: &str) -> Option<&'a str> {
 
 /// Returns the inventory of an installation; `None` if there is none.
 pub(super) async fn read_inventory(
-    wire: &Wire,
+    cluster: &Cluster,
     namespace: &str,
 ) -> Result<Option<Inventory>, Error> {
     let object = Inventory::default().object(namespace);
-    let kind = Kinds::new(wire).of(&object).await?;
+    let kind = Kinds::new(cluster).of(&object).await?;
     let live =
-        found(wire.get(&kind, &object.key).await).map_err(Error::request("read", &object))?;
+        found(cluster.get(&kind, &object.key).await).map_err(Error::request("read", &object))?;
     Ok(live.as_ref().and_then(Inventory::read))
 }
 
 /// Turns a missing object into `None`.
-pub(super) fn found(answer: Result<Node, WireError>) -> Result<Option<Node>, WireError> {
+pub(super) fn found(answer: Result<Node, ClusterError>) -> Result<Option<Node>, ClusterError> {
     match answer {
         Ok(object) => Ok(Some(object)),
-        Err(WireError::NotFound(_) | WireError::NotServed(_)) => Ok(None),
+        Err(ClusterError::NotFound(_) | ClusterError::NotServed(_)) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// True if a protection against deletion refused a request: its message names the annotation that overrides it.
-fn is_protected(error: &WireError) -> bool {
-    use WireError::{Denied, Forbidden, Invalid};
+fn is_protected(error: &ClusterError) -> bool {
+    use ClusterError::{Denied, Forbidden, Invalid};
     let (Denied { message } | Forbidden { message, .. } | Invalid { message, .. }) = error else {
         return false;
     };
@@ -281,14 +289,14 @@ fn is_protected(error: &WireError) -> bool {
 
 /// Kinds as the API server serves them, each looked up once.
 pub(super) struct Kinds<'w> {
-    wire: &'w Wire,
+    cluster: &'w Cluster,
     known: HashMap<(Key, Key, Key), Served>,
 }
 
 impl<'w> Kinds<'w> {
-    pub(super) fn new(wire: &'w Wire) -> Self {
+    pub(super) fn new(cluster: &'w Cluster) -> Self {
         Self {
-            wire,
+            cluster,
             known: HashMap::new(),
         }
     }
@@ -315,14 +323,14 @@ impl<'w> Kinds<'w> {
             built_in
         } else {
             let asked = self
-                .wire
+                .cluster
                 .discover(&object.group, &object.version, &object.kind)
                 .await;
             asked.map_err(Error::request("look up the kind of", object))?
         };
         let served = served.ok_or_else(|| {
             let what = format!("{} of {}/{}", object.kind, object.group, object.version);
-            Error::request("apply", object)(WireError::NotServed(what))
+            Error::request("apply", object)(ClusterError::NotServed(what))
         })?;
         self.known.insert(about, served.clone());
         Ok(served)
@@ -340,21 +348,21 @@ impl<'w> Kinds<'w> {
             uid: None,
             resource_version: None,
         };
-        let mut deleted = self.wire.delete(&kind, &object.key, &how).await;
+        let mut deleted = self.cluster.delete(&kind, &object.key, &how).await;
         if deleted.as_ref().err().is_some_and(is_protected) {
             let body = json!({ "metadata": { "annotations": {
                 names::ANNOTATION_BREAK_GLASS: "uninstalled by ork",
             } } });
             let body = Node::from(&body);
             let patched = self
-                .wire
+                .cluster
                 .merge_patch(&kind, &object.key, None, MANAGER, &body)
                 .await;
             patched.map_err(Error::request("annotate", object))?;
-            deleted = self.wire.delete(&kind, &object.key, &how).await;
+            deleted = self.cluster.delete(&kind, &object.key, &how).await;
         }
         match deleted {
-            Ok(_) | Err(WireError::NotFound(_) | WireError::NotServed(_)) => Ok(()),
+            Ok(_) | Err(ClusterError::NotFound(_) | ClusterError::NotServed(_)) => Ok(()),
             Err(error) => Err(Error::request("delete", object)(error)),
         }
     }
@@ -366,6 +374,6 @@ impl<'w> Kinds<'w> {
             kind => kind?,
         };
         let key: &ObjectKey = &object.key;
-        found(self.wire.get(&kind, key).await).map_err(Error::request("read", object))
+        found(self.cluster.get(&kind, key).await).map_err(Error::request("read", object))
     }
 }

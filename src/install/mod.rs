@@ -28,7 +28,7 @@ pub use preflight::{Finding, Level, preflight};
 pub use remove::{Remains, Removal, remove};
 pub use skew::{OwnDefinition, Skew, capabilities, definitions, skews};
 
-use orkestra_cluster::wire::WireError;
+use orkestra_cluster::requests::ClusterError;
 
 /// Field manager of `ork install`.
 pub const MANAGER: &str = "ork-install";
@@ -52,7 +52,7 @@ pub enum Error {
         /// The object, or the objects.
         object: String,
         /// The cause.
-        source: Box<WireError>,
+        source: Box<ClusterError>,
     },
     /// Other field managers hold fields of an object.
     #[error(
@@ -78,18 +78,18 @@ pub enum Error {
 impl Error {
     /// True if the API server did not answer.
     pub fn is_unreachable(&self) -> bool {
-        matches!(self, Self::Request { source, .. } if matches!(**source, WireError::Unavailable(_)))
+        matches!(self, Self::Request { source, .. } if matches!(**source, ClusterError::Unavailable(_)))
     }
 
     /// True if the API server does not serve the kind of the object.
     fn is_not_served(&self) -> bool {
-        matches!(self, Self::Request { source, .. } if matches!(**source, WireError::NotServed(_)))
+        matches!(self, Self::Request { source, .. } if matches!(**source, ClusterError::NotServed(_)))
     }
 
     fn request(
         verb: &'static str,
         object: &(impl ToString + ?Sized),
-    ) -> impl FnOnce(WireError) -> Self {
+    ) -> impl FnOnce(ClusterError) -> Self {
         let object = object.to_string();
         move |source| Self::Request {
             verb,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::{StreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
-use orkestra_cluster::wire::{Scope, Served, Wire, WireError};
+use orkestra_cluster::requests::{Cluster, ClusterError, Scope, Served};
 use orkestra_core::{
     api::names,
     plan::{GroupKind, ObjectKey, rbac},
@@ -65,30 +65,30 @@ fn warning(message: impl Into<String>) -> Finding {
 /// # Errors
 /// The API server does not answer.
 pub async fn preflight(
-    wire: &Wire,
+    cluster: &Cluster,
     objects: &[ManifestObject],
     namespace: &str,
     now: Timestamp,
 ) -> Result<Vec<Finding>, Error> {
-    let mut findings = missing_permissions(wire, objects).await?;
+    let mut findings = missing_permissions(cluster, objects).await?;
     if !findings.is_empty() {
         // Without them, the other checks may not be permitted either.
         return Ok(findings);
     }
     if objects.iter().any(ManifestObject::is_definition) {
-        findings.extend(older_definitions(wire).await?);
+        findings.extend(older_definitions(cluster).await?);
     }
-    findings.extend(other_owner(wire, objects).await?);
-    findings.extend(others(wire, namespace, now).await?);
+    findings.extend(other_owner(cluster, objects).await?);
+    findings.extend(others(cluster, namespace, now).await?);
     Ok(findings)
 }
 
 /// The permissions that the user lacks: one finding for each kind.
 async fn missing_permissions(
-    wire: &Wire,
+    cluster: &Cluster,
     objects: &[ManifestObject],
 ) -> Result<Vec<Finding>, Error> {
-    let mut kinds = Kinds::new(wire);
+    let mut kinds = Kinds::new(cluster);
     let mut asked = BTreeSet::new();
     for object in objects {
         let kind = match kinds.of(object).await {
@@ -104,7 +104,7 @@ async fn missing_permissions(
     let reviews: Vec<Result<Option<_>, Error>> = stream::iter(reviews)
         .map(async |(verb, (group, plural, namespace))| {
             let attributes = json!({ "verb": verb, "group": *group, "resource": *plural, "namespace": namespace.as_deref() });
-            let allowed = is_allowed(wire, &attributes).await?;
+            let allowed = is_allowed(cluster, &attributes).await?;
             Ok((!allowed).then_some((verb, namespace, group, plural)))
         })
         .buffered(AT_ONCE)
@@ -129,7 +129,7 @@ async fn missing_permissions(
     Ok(findings)
 }
 
-async fn is_allowed(wire: &Wire, attributes: &serde_json::Value) -> Result<bool, Error> {
+async fn is_allowed(cluster: &Cluster, attributes: &serde_json::Value) -> Result<bool, Error> {
     let kind = Served {
         group: "authorization.k8s.io".into(),
         version: "v1".into(),
@@ -144,7 +144,9 @@ async fn is_allowed(wire: &Wire, attributes: &serde_json::Value) -> Result<bool,
         namespace: None,
         name: "".into(),
     };
-    let answer = wire.create(&kind, &key, MANAGER, &Node::from(&body)).await;
+    let answer = cluster
+        .create(&kind, &key, MANAGER, &Node::from(&body))
+        .await;
     let answer = answer.map_err(Error::request("review", "your permissions"))?;
     let allowed = answer
         .get("status")
@@ -153,9 +155,9 @@ async fn is_allowed(wire: &Wire, attributes: &serde_json::Value) -> Result<bool,
 }
 
 /// CRDs of the cluster that this version would change for the worse.
-async fn older_definitions(wire: &Wire) -> Result<Vec<Finding>, Error> {
+async fn older_definitions(cluster: &Cluster) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
-    for (own, skew) in skew::skews(wire).await? {
+    for (own, skew) in skew::skews(cluster).await? {
         if let Skew::Newer { .. } = skew {
             let sentence = skew.sentence(&own.name);
             findings.push(error(format!(
@@ -166,7 +168,7 @@ async fn older_definitions(wire: &Wire) -> Result<Vec<Finding>, Error> {
         let dropped = if skew == Skew::Missing {
             Vec::new()
         } else {
-            skew::dropped_versions(wire, &own).await?
+            skew::dropped_versions(cluster, &own).await?
         };
         if !dropped.is_empty() {
             findings.push(error(format!(
@@ -180,8 +182,11 @@ async fn older_definitions(wire: &Wire) -> Result<Vec<Finding>, Error> {
 }
 
 /// Objects that helm installed.
-async fn other_owner(wire: &Wire, objects: &[ManifestObject]) -> Result<Option<Finding>, Error> {
-    let mut kinds = Kinds::new(wire);
+async fn other_owner(
+    cluster: &Cluster,
+    objects: &[ManifestObject],
+) -> Result<Option<Finding>, Error> {
+    let mut kinds = Kinds::new(cluster);
     for object in objects
         .iter()
         .filter(|object| object.is("apps", "Deployment"))
@@ -200,7 +205,7 @@ async fn other_owner(wire: &Wire, objects: &[ManifestObject]) -> Result<Option<F
 }
 
 /// Other installations of Orkestra: by their Deployments, and by the Leases with which they claim kinds.
-async fn others(wire: &Wire, namespace: &str, now: Timestamp) -> Result<Vec<Finding>, Error> {
+async fn others(cluster: &Cluster, namespace: &str, now: Timestamp) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
     let labels = format!(
         "app.kubernetes.io/name={0},app.kubernetes.io/part-of={0}",
@@ -210,7 +215,7 @@ async fn others(wire: &Wire, namespace: &str, now: Timestamp) -> Result<Vec<Find
         selector: Some(labels),
         ..Scope::default()
     };
-    for deployment in list(wire, "apps/Deployment", &everywhere).await? {
+    for deployment in list(cluster, "apps/Deployment", &everywhere).await? {
         let place = text(&deployment, &["metadata", "namespace"]).unwrap_or_default();
         if place != namespace {
             findings.push(warning(format!(
@@ -222,7 +227,7 @@ async fn others(wire: &Wire, namespace: &str, now: Timestamp) -> Result<Vec<Find
         namespace: Some(rbac::CLAIMS_NAMESPACE.to_owned()),
         ..Scope::default()
     };
-    for lease in list(wire, "coordination.k8s.io/Lease", &claims).await? {
+    for lease in list(cluster, "coordination.k8s.io/Lease", &claims).await? {
         let holder = text(&lease, &["spec", "holderIdentity"]).unwrap_or_default();
         let is_installation =
             text(&lease, &["metadata", "name"]) == Some(&names::installation_lease(holder));
@@ -240,7 +245,7 @@ async fn others(wire: &Wire, namespace: &str, now: Timestamp) -> Result<Vec<Find
 }
 
 /// Lists objects of a built-in kind, `group/Kind`; without the permission, none.
-async fn list(wire: &Wire, kind: &str, scope: &Scope) -> Result<Vec<Node>, Error> {
+async fn list(cluster: &Cluster, kind: &str, scope: &Scope) -> Result<Vec<Node>, Error> {
     let (group, name) = kind.split_once('/').unwrap_or(("", kind));
     let kind = GroupKind {
         group: group.into(),
@@ -249,11 +254,11 @@ async fn list(wire: &Wire, kind: &str, scope: &Scope) -> Result<Vec<Node>, Error
     let Some(served) = Served::built_in(&kind, "v1") else {
         return Ok(Vec::new());
     };
-    match wire.list_page(&served, scope, 0, None).await {
+    match cluster.list_page(&served, scope, 0, None).await {
         Ok(page) => Ok(page.items),
-        Err(WireError::Forbidden { .. } | WireError::NotFound(_) | WireError::NotServed(_)) => {
-            Ok(Vec::new())
-        }
+        Err(
+            ClusterError::Forbidden { .. } | ClusterError::NotFound(_) | ClusterError::NotServed(_),
+        ) => Ok(Vec::new()),
         Err(error) => Err(Error::request("list", name)(error)),
     }
 }

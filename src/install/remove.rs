@@ -8,7 +8,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use orkestra_cluster::wire::{Scope, Served, Wire};
+use orkestra_cluster::requests::{Cluster, Scope, Served};
 use orkestra_core::{
     api::names,
     plan::{GroupKind, rbac},
@@ -49,12 +49,12 @@ pub struct Remains {
 /// # Errors
 /// [`Error::Absent`] without an inventory, [`Error::InUse`] if Katalogs exist; failures of requests.
 pub async fn remove(
-    wire: &Wire,
+    cluster: &Cluster,
     removal: &Removal<'_>,
     dry: bool,
     report: &mut (dyn FnMut(&dyn std::fmt::Display) + Send),
 ) -> Result<Remains, Error> {
-    let inventory = read_inventory(wire, removal.namespace).await?.ok_or_else(|| {
+    let inventory = read_inventory(cluster, removal.namespace).await?.ok_or_else(|| {
         Error::Absent(format!(
             "the namespace {} has no installation of `ork install`: remove one of Helm with `helm uninstall`, one of kustomize with \
              `kubectl delete -k`",
@@ -62,9 +62,9 @@ pub async fn remove(
         ))
     })?;
     if !removal.with_katalogs {
-        refuse_in_use(wire).await?;
+        refuse_in_use(cluster).await?;
     }
-    let mut kinds = Kinds::new(wire);
+    let mut kinds = Kinds::new(cluster);
     let mut remains = Remains::default();
     let objects = with_inventory(inventory.objects(), removal.namespace);
     let deadline = Instant::now() + removal.within;
@@ -79,11 +79,11 @@ pub async fn remove(
         if !dry {
             kinds.delete(object).await?;
             if let Some(pods) = pods {
-                ended(wire, object, &pods, deadline).await?;
+                ended(cluster, object, &pods, deadline).await?;
             }
         }
     }
-    remove_webhooks(wire, &settings, dry, &mut remains, report).await?;
+    remove_webhooks(cluster, &settings, dry, &mut remains, report).await?;
     let mut gone = Vec::new();
     for object in others.iter().rev() {
         let is_removed = (!object.is_definition() || removal.crds)
@@ -100,7 +100,7 @@ pub async fn remove(
     }
     for object in gone.into_iter().filter(|object| object.is_kept()) {
         until(deadline, format!("{object} was not deleted"), async || {
-            Ok(Kinds::new(wire).get(object).await?.is_none())
+            Ok(Kinds::new(cluster).get(object).await?.is_none())
         })
         .await?;
     }
@@ -121,14 +121,14 @@ fn with_inventory(mut objects: Vec<ManifestObject>, namespace: &str) -> Vec<Mani
 
 /// Removes what the webhooks registered at the API server.
 async fn remove_webhooks(
-    wire: &Wire,
+    cluster: &Cluster,
     settings: &Settings,
     dry: bool,
     remains: &mut Remains,
     report: &mut (dyn FnMut(&dyn std::fmt::Display) + Send),
 ) -> Result<(), Error> {
     let problem = Error::request("remove", "the configurations of the webhooks");
-    let registered = gateway::registered(wire, settings).await;
+    let registered = gateway::registered(cluster, settings).await;
     for registered in registered.map_err(problem)? {
         if let Some(why) = &registered.kept {
             remains.kept.push(format!("{registered}, because {why}"));
@@ -136,7 +136,7 @@ async fn remove_webhooks(
         }
         report(&registered);
         if !dry {
-            let removed = gateway::remove(wire, &registered).await;
+            let removed = gateway::remove(cluster, &registered).await;
             removed.map_err(Error::request("remove", &registered))?;
         }
     }
@@ -213,7 +213,7 @@ async fn pods(kinds: &mut Kinds<'_>, deployment: &ManifestObject) -> Result<Opti
 
 /// Waits until the Pods of a Deployment have ended.
 async fn ended(
-    wire: &Wire,
+    cluster: &Cluster,
     deployment: &ManifestObject,
     pods: &Scope,
     deadline: Instant,
@@ -227,7 +227,7 @@ async fn ended(
     };
     let late = format!("the Pods of {deployment} did not end");
     until(deadline, late, async || {
-        let page = wire.list_page(&served, pods, 0, None).await;
+        let page = cluster.list_page(&served, pods, 0, None).await;
         let page = page.map_err(Error::request("list", "Pods"))?;
         Ok(page.items.is_empty())
     })
@@ -235,12 +235,14 @@ async fn ended(
 }
 
 /// Fails if a Katalog exists: without a controller the finalizers of its custom resources would remain.
-async fn refuse_in_use(wire: &Wire) -> Result<(), Error> {
-    let found = wire.discover(names::GROUP, names::VERSION, "Katalog").await;
+async fn refuse_in_use(cluster: &Cluster) -> Result<(), Error> {
+    let found = cluster
+        .discover(names::GROUP, names::VERSION, "Katalog")
+        .await;
     let Some(kind) = found.map_err(Error::request("look up the kind of", "Katalogs"))? else {
         return Ok(());
     };
-    let page = wire.list_page(&kind, &Scope::default(), 0, None).await;
+    let page = cluster.list_page(&kind, &Scope::default(), 0, None).await;
     let katalogs = page
         .map_err(Error::request("list", "Katalogs"))?
         .items

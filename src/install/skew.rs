@@ -1,7 +1,7 @@
 //! The CRDs of this version and those of a cluster.
 
 use orkestra_charts::Capabilities;
-use orkestra_cluster::wire::{Served, Wire, WireError};
+use orkestra_cluster::requests::{Cluster, ClusterError, Served};
 use orkestra_core::{
     api::{self, names},
     plan::ObjectKey,
@@ -91,10 +91,10 @@ pub fn definitions() -> Vec<OwnDefinition> {
 ///
 /// # Errors
 /// Failures of the requests. A list of one name is requested: the controller itself may list CRDs, and may not get them.
-pub async fn skews(wire: &Wire) -> Result<Vec<(OwnDefinition, Skew)>, Error> {
+pub async fn skews(cluster: &Cluster) -> Result<Vec<(OwnDefinition, Skew)>, Error> {
     let mut all = Vec::new();
     for own in definitions() {
-        let live = listed(wire, &own.name).await?;
+        let live = listed(cluster, &own.name).await?;
         let skew = compare(&own, live.as_ref());
         all.push((own, skew));
     }
@@ -102,12 +102,12 @@ pub async fn skews(wire: &Wire) -> Result<Vec<(OwnDefinition, Skew)>, Error> {
 }
 
 /// Returns the CRD of that name.
-async fn listed(wire: &Wire, name: &str) -> Result<Option<Node>, Error> {
-    let scope = orkestra_cluster::wire::Scope {
+async fn listed(cluster: &Cluster, name: &str) -> Result<Option<Node>, Error> {
+    let scope = orkestra_cluster::requests::Scope {
         fields: Some(format!("metadata.name={name}")),
         ..Default::default()
     };
-    let page = wire.list_page(&Served::crds(), &scope, 0, None).await;
+    let page = cluster.list_page(&Served::crds(), &scope, 0, None).await;
     let page = page.map_err(Error::request("list", &format!("CRD {name}")))?;
     Ok(page.items.into_iter().next())
 }
@@ -133,14 +133,14 @@ pub(super) fn compare(own: &OwnDefinition, live: Option<&Node>) -> Skew {
 
 /// Returns the versions in which the cluster stores objects of a CRD and that `own` does not have.
 pub(super) async fn dropped_versions(
-    wire: &Wire,
+    cluster: &Cluster,
     own: &OwnDefinition,
 ) -> Result<Vec<String>, Error> {
     let key = ObjectKey {
         namespace: None,
         name: own.name.as_str().into(),
     };
-    let live = found(wire.get(&Served::crds(), &key).await)
+    let live = found(cluster.get(&Served::crds(), &key).await)
         .map_err(Error::request("read", &format!("CRD {}", own.name)))?;
     let stored = live
         .as_ref()
@@ -154,9 +154,9 @@ pub(super) async fn dropped_versions(
 ///
 /// # Errors
 /// The API server did not answer.
-pub async fn capabilities(wire: &Wire) -> Result<Capabilities, WireError> {
+pub async fn capabilities(cluster: &Cluster) -> Result<Capabilities, ClusterError> {
     Ok(Capabilities {
-        kube_version: wire.server_version().await?,
+        kube_version: cluster.server_version().await?,
         ..Capabilities::default()
     })
 }

@@ -3,8 +3,8 @@
 //! One file: a list of requests, each a few lines.
 
 use kube::api::{DynamicObject, ObjectMeta};
-use orkestra_cluster::wire::{
-    Deletion, Form, Listed, PageOf, Propagation, Scope, Served, Wire, WireError,
+use orkestra_cluster::requests::{
+    Cluster, ClusterError, Deletion, Form, Listed, PageOf, Propagation, Scope, Served,
 };
 use orkestra_core::{
     api::{OperatedKind, names},
@@ -25,11 +25,11 @@ pub struct RequestError {
     /// Verb, resource and object: `patch websites.demo.example.org shop/one`.
     pub what: String,
     /// The cause.
-    pub source: Box<WireError>,
+    pub source: Box<ClusterError>,
 }
 
 impl RequestError {
-    fn new(what: String, source: WireError) -> Self {
+    fn new(what: String, source: ClusterError) -> Self {
         Self {
             what,
             source: Box::new(source),
@@ -40,41 +40,41 @@ impl RequestError {
     pub fn is_not_found(&self) -> bool {
         matches!(
             *self.source,
-            WireError::NotFound(_) | WireError::NotServed(_)
+            ClusterError::NotFound(_) | ClusterError::NotServed(_)
         )
     }
 
     /// True if another client changed the object first.
     pub fn is_conflict(&self) -> bool {
-        matches!(*self.source, WireError::Conflict { .. })
+        matches!(*self.source, ClusterError::Conflict { .. })
     }
 
     /// True if an object of that name already exists.
     pub fn is_already_there(&self) -> bool {
-        matches!(*self.source, WireError::AlreadyExists(_))
+        matches!(*self.source, ClusterError::AlreadyExists(_))
     }
 
     /// True if a permission is missing.
     pub fn is_forbidden(&self) -> bool {
-        matches!(*self.source, WireError::Forbidden { .. })
+        matches!(*self.source, ClusterError::Forbidden { .. })
     }
 
     /// True if the API server did not answer.
     pub fn is_unreachable(&self) -> bool {
-        matches!(*self.source, WireError::Unavailable(_))
+        matches!(*self.source, ClusterError::Unavailable(_))
     }
 }
 
 /// A resource as it is served.
 #[derive(Clone, Debug)]
 pub(crate) struct ServedResource {
-    wire: Wire,
+    cluster: Cluster,
     /// The kind, as it is served.
     pub(crate) served: Served,
 }
 
 impl ServedResource {
-    fn new(wire: &Wire, group: &str, version: &str, kind: &str, plural: &str) -> Self {
+    fn new(cluster: &Cluster, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         let served = Served {
             group: group.into(),
             version: version.into(),
@@ -83,7 +83,7 @@ impl ServedResource {
             namespaced: true,
         };
         Self {
-            wire: wire.clone(),
+            cluster: cluster.clone(),
             served,
         }
     }
@@ -92,25 +92,25 @@ impl ServedResource {
     /// [`Fault::MARK`].
     #[must_use]
     pub(crate) fn in_part(mut self) -> Self {
-        self.wire = self.wire.in_part();
+        self.cluster = self.cluster.in_part();
         self
     }
 
     /// Katalogs, or Komposers.
-    pub(crate) fn declaring(wire: &Wire, kind: Declaring) -> Self {
+    pub(crate) fn declaring(cluster: &Cluster, kind: Declaring) -> Self {
         let (group, version) = (names::GROUP, names::VERSION);
-        Self::new(wire, group, version, kind.kind(), kind.plural()).in_part()
+        Self::new(cluster, group, version, kind.kind(), kind.plural()).in_part()
     }
 
     /// Secrets.
-    pub(crate) fn secrets(wire: &Wire) -> Self {
-        Self::new(wire, "", "v1", "Secret", "secrets")
+    pub(crate) fn secrets(cluster: &Cluster) -> Self {
+        Self::new(cluster, "", "v1", "Secret", "secrets")
     }
 
     /// Controller revisions.
-    pub(crate) fn revisions(wire: &Wire) -> Self {
+    pub(crate) fn revisions(cluster: &Cluster) -> Self {
         Self::new(
-            wire,
+            cluster,
             "apps",
             "v1",
             "ControllerRevision",
@@ -119,45 +119,52 @@ impl ServedResource {
     }
 
     /// Leases.
-    pub(crate) fn leases(wire: &Wire) -> Self {
-        Self::new(wire, "coordination.k8s.io", "v1", "Lease", "leases")
+    pub(crate) fn leases(cluster: &Cluster) -> Self {
+        Self::new(cluster, "coordination.k8s.io", "v1", "Lease", "leases")
     }
 
     /// Namespaces.
-    pub(crate) fn namespaces(wire: &Wire) -> Self {
-        Self::new(wire, "", "v1", "Namespace", "namespaces")
+    pub(crate) fn namespaces(cluster: &Cluster) -> Self {
+        Self::new(cluster, "", "v1", "Namespace", "namespaces")
     }
 
     /// An operated kind, of any scope.
-    pub(crate) fn operated(wire: &Wire, kind: &OperatedKind) -> Self {
-        Self::new(wire, &kind.group, &kind.version, &kind.kind, &kind.plural).in_part()
+    pub(crate) fn operated(cluster: &Cluster, kind: &OperatedKind) -> Self {
+        Self::new(
+            cluster,
+            &kind.group,
+            &kind.version,
+            &kind.kind,
+            &kind.plural,
+        )
+        .in_part()
     }
 
     /// Resolves where this version of a kind is served; none if it is not.
     pub(crate) async fn pinned(
-        wire: &Wire,
+        cluster: &Cluster,
         group: &str,
         version: &str,
         kind: &str,
     ) -> Result<Option<Self>, RequestError> {
-        let wire = wire.clone();
-        let found = wire.discover(group, version, kind).await;
+        let cluster = cluster.clone();
+        let found = cluster.discover(group, version, kind).await;
         let found = found.map_err(|source| {
             RequestError::new(format!("discover {kind} of {group}/{version}"), source)
         })?;
-        Ok(found.map(|served| Self { wire, served }))
+        Ok(found.map(|served| Self { cluster, served }))
     }
 
     /// Resolves where a kind is served, in any version; none if it is not.
     pub(crate) async fn discover(
-        wire: &Wire,
+        cluster: &Cluster,
         kind: &GroupKind,
     ) -> Result<Option<Self>, RequestError> {
-        let versions = wire.clone().versions(&kind.group).await;
+        let versions = cluster.clone().versions(&kind.group).await;
         for version in
             versions.map_err(|source| RequestError::new(format!("discover {kind}"), source))?
         {
-            if let Some(found) = Self::pinned(wire, &kind.group, &version, &kind.kind).await? {
+            if let Some(found) = Self::pinned(cluster, &kind.group, &version, &kind.kind).await? {
                 return Ok(Some(found));
             }
         }
@@ -176,8 +183,8 @@ impl ServedResource {
         name: &str,
     ) -> Result<Option<DynamicObject>, RequestError> {
         let key = key(namespace, name);
-        match self.wire.get(&self.served, &key).await {
-            Err(WireError::NotFound(_)) => Ok(None),
+        match self.cluster.get(&self.served, &key).await {
+            Err(ClusterError::NotFound(_)) => Ok(None),
             answer => self.object("get", &key, answer).map(Some),
         }
     }
@@ -226,7 +233,7 @@ impl ServedResource {
                 };
                 let how = (Form::Metadata, fields);
                 let answer = self
-                    .wire
+                    .cluster
                     .list_each(how, &self.served, &scope, page, &mut take)
                     .await;
                 next = answer.map_err(|source| self.unlisted(namespace, source))?;
@@ -247,7 +254,7 @@ impl ServedResource {
         let (mut all, mut next) = (Vec::new(), None::<String>);
         loop {
             let page = self
-                .wire
+                .cluster
                 .list_page(&self.served, &scope, PAGE, next.as_deref())
                 .await;
             let page = page.map_err(|source| self.unlisted(namespace, source))?;
@@ -261,7 +268,7 @@ impl ServedResource {
         }
     }
 
-    fn unlisted(&self, namespace: Option<&str>, source: WireError) -> RequestError {
+    fn unlisted(&self, namespace: Option<&str>, source: ClusterError) -> RequestError {
         RequestError::new(self.what("list", namespace.unwrap_or_default()), source)
     }
 
@@ -274,7 +281,7 @@ impl ServedResource {
     ) -> Result<DynamicObject, RequestError> {
         let key = key(namespace, name);
         let answer = self
-            .wire
+            .cluster
             .merge_patch(&self.served, &key, None, MANAGER, &Node::from(patch))
             .await;
         self.object("patch", &key, answer)
@@ -289,7 +296,7 @@ impl ServedResource {
     ) -> Result<DynamicObject, RequestError> {
         let key = key(namespace, name);
         let answer = self
-            .wire
+            .cluster
             .merge_patch(
                 &self.served,
                 &key,
@@ -311,7 +318,7 @@ impl ServedResource {
     ) -> Result<DynamicObject, RequestError> {
         let key = key(namespace, name);
         let answer = self
-            .wire
+            .cluster
             .apply(&self.served, &key, manager, true, &Node::from(object))
             .await;
         self.object("apply", &key, answer)
@@ -336,7 +343,7 @@ impl ServedResource {
     ) -> Result<DynamicObject, RequestError> {
         let key = key(namespace, name);
         let answer = self
-            .wire
+            .cluster
             .create(&self.served, &key, MANAGER, &Node::from(object))
             .await;
         self.object("create", &key, answer)
@@ -392,8 +399,8 @@ impl ServedResource {
             uid,
             resource_version,
         };
-        match self.wire.delete(&self.served, &key, &how).await {
-            Ok(_) | Err(WireError::NotFound(_)) => Ok(()),
+        match self.cluster.delete(&self.served, &key, &how).await {
+            Ok(_) | Err(ClusterError::NotFound(_)) => Ok(()),
             Err(source) => Err(RequestError::new(
                 self.what("delete", &key.to_string()),
                 source,
@@ -405,11 +412,11 @@ impl ServedResource {
         &self,
         verb: &str,
         key: &ObjectKey,
-        answer: Result<Node, WireError>,
+        answer: Result<Node, ClusterError>,
     ) -> Result<DynamicObject, RequestError> {
         let read = |node: Node| {
             serde_json::from_value(node.to_json())
-                .map_err(|_| WireError::Unavailable("the response is not an object".to_owned()))
+                .map_err(|_| ClusterError::Unavailable("the response is not an object".to_owned()))
         };
         answer
             .and_then(read)

@@ -6,8 +6,8 @@ use std::{
 };
 
 use orkestra_cluster::{
+    requests::{Cluster, Served},
     watch::Crds,
-    wire::{Served, Wire},
 };
 use orkestra_core::{
     api::ApiTypes,
@@ -49,10 +49,10 @@ pub(crate) fn schemas(records: &[Arc<CrdRecord>]) -> Schemas {
 
 /// Returns the full schemas, which are fetched one by one and kept only for the compilation. If one cannot be fetched, the
 /// record is used.
-pub(crate) async fn whole_schemas(wire: &Wire, records: &[Arc<CrdRecord>]) -> Schemas {
+pub(crate) async fn whole_schemas(cluster: &Cluster, records: &[Arc<CrdRecord>]) -> Schemas {
     let mut schemas = schemas(records);
     for record in records {
-        match wire.find(&Served::crds(), &record.id.key.name).await {
+        match cluster.find(&Served::crds(), &record.id.key.name).await {
             Ok(Some(crd)) => {
                 if let Ok(shape) = CrdShape::from_crd(&crd) {
                     schemas.insert(shape);

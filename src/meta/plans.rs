@@ -163,7 +163,7 @@ async fn compile_all(
             let mut kinds = kinds_named(&document);
             let asked = taken.asked.iter().filter_map(|(_, motif)| motif.as_deref());
             kinds.extend(asked.flat_map(kinds_named));
-            let schemas = whole_schemas(&context.wire, &known(&context.crds, &kinds)).await;
+            let schemas = whole_schemas(&context.cluster, &known(&context.crds, &kinds)).await;
             let judged = match judge(&reference, &document, &taken, &schemas) {
                 Ok(judged) => {
                     let revision = object.status.revision.clone().unwrap_or_default();
@@ -199,7 +199,7 @@ async fn last_accepted(
     object: &KatalogObject,
 ) -> Option<(RunnableRevision, String)> {
     let uid = object.metadata.uid.clone().unwrap_or_default();
-    let revisions = Revisions::new(&context.wire, katalog, &uid);
+    let revisions = Revisions::new(&context.cluster, katalog, &uid);
     let stored = match revisions.list().await {
         Ok(stored) => stored,
         Err(error) => {
@@ -220,7 +220,7 @@ async fn last_accepted(
         if let Some(resolved) = taken.composed.as_ref().and_then(Composed::resolved) {
             kinds.extend(kinds_named(&resolved.to_json()));
         }
-        let schemas = whole_schemas(&context.wire, &known(&context.crds, &kinds)).await;
+        let schemas = whole_schemas(&context.cluster, &known(&context.crds, &kinds)).await;
         if let Ok(judged) = judge(katalog, &whole.document, &taken, &schemas.trusting()) {
             return Some((judged, revision.name));
         }

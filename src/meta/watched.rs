@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use kube::api::DynamicObject;
 use orkestra_cluster::{
+    requests::{self, Served},
     watch::{
         Change, Handle, Informers, Record, Spec, Unrecorded, WatchProblem, WatchState, Watched,
     },
-    wire::{self, Served},
 };
 use orkestra_core::{
     api::names,
@@ -171,10 +171,10 @@ impl<T: WatchedContent> Watches<T> {
         };
         let watched = Watched {
             served: served.clone(),
-            scope: wire::Scope {
+            scope: requests::Scope {
                 namespace: scope.clone(),
                 fields: name.map(|name| format!("metadata.name={name}")),
-                ..wire::Scope::default()
+                ..requests::Scope::default()
             },
         };
         let handle = informers.alone(watched, Arc::new(subscriber));

@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 
 use futures::{StreamExt as _, stream};
-use orkestra_cluster::wire::{Scope, Served, Wire, WireError};
+use orkestra_cluster::requests::{Cluster, ClusterError, Scope, Served};
 use orkestra_core::{plan::ObjectKey, value::Node};
 use serde_json::json;
 
@@ -50,7 +50,7 @@ pub enum Error {
         /// Verb and object.
         what: String,
         /// The cause.
-        source: WireError,
+        source: ClusterError,
     },
     /// The definition's storage version changed meanwhile.
     #[error("the storage version of {0} changed during the migration: start again")]
@@ -63,7 +63,7 @@ impl Error {
         matches!(
             self,
             Self::Request {
-                source: WireError::Unavailable(_),
+                source: ClusterError::Unavailable(_),
                 ..
             }
         )
@@ -135,11 +135,13 @@ pub struct MigrationProgress {
 ///
 /// # Errors
 /// [`Error::Unknown`], [`Error::Ambiguous`] and [`Error::Request`].
-pub async fn find(wire: &Wire, name: &str) -> Result<StoredDefinition, Error> {
+pub async fn find(cluster: &Cluster, name: &str) -> Result<StoredDefinition, Error> {
     let (mut found, mut next) = (Vec::new(), None::<String>);
     loop {
         let (crds, scope) = (Served::crds(), Scope::default());
-        let page = wire.list_page(&crds, &scope, PAGE, next.as_deref()).await;
+        let page = cluster
+            .list_page(&crds, &scope, PAGE, next.as_deref())
+            .await;
         let page = page.map_err(|source| Error::Request {
             what: "list CustomResourceDefinitions".to_owned(),
             source,
@@ -166,7 +168,7 @@ pub async fn find(wire: &Wire, name: &str) -> Result<StoredDefinition, Error> {
 /// # Errors
 /// [`Error`]; the progress that was reported last is where to continue.
 pub async fn migrate(
-    wire: &Wire,
+    cluster: &Cluster,
     definition: &StoredDefinition,
     from: Option<&str>,
     mut report: impl FnMut(&MigrationProgress),
@@ -179,9 +181,12 @@ pub async fn migrate(
     let mut next = None::<String>;
     loop {
         let scope = Scope::default();
-        let page = match wire.list_page(served, &scope, PAGE, next.as_deref()).await {
+        let page = match cluster
+            .list_page(served, &scope, PAGE, next.as_deref())
+            .await
+        {
             // The list is too old to continue: it starts again, after the last object.
-            Err(WireError::Gone(_)) if next.is_some() => {
+            Err(ClusterError::Gone(_)) if next.is_some() => {
                 next = None;
                 continue;
             }
@@ -195,7 +200,7 @@ pub async fn migrate(
             .iter()
             .filter(|key| is_after(key, progress.last.as_deref()));
         let fresh: Vec<ObjectKey> = fresh.cloned().collect();
-        let written = rewrite(wire, served, &fresh).await?;
+        let written = rewrite(cluster, served, &fresh).await?;
         progress.done += written;
         if let Some(last) = keys
             .last()
@@ -209,20 +214,20 @@ pub async fn migrate(
             break;
         }
     }
-    prune(wire, definition).await?;
+    prune(cluster, definition).await?;
     Ok(progress)
 }
 
 /// Writes objects again; returns how many still existed.
-async fn rewrite(wire: &Wire, served: &Served, keys: &[ObjectKey]) -> Result<usize, Error> {
+async fn rewrite(cluster: &Cluster, served: &Served, keys: &[ObjectKey]) -> Result<usize, Error> {
     let empty = Node::from(&json!({}));
     let patches = stream::iter(keys).map(|key| {
         let empty = &empty;
         async move {
-            match wire.merge_patch(served, key, None, MANAGER, empty).await {
+            match cluster.merge_patch(served, key, None, MANAGER, empty).await {
                 Ok(_) => Ok(1),
                 // It was deleted meanwhile.
-                Err(WireError::NotFound(_)) => Ok(0),
+                Err(ClusterError::NotFound(_)) => Ok(0),
                 Err(source) => Err(Error::Request {
                     what: format!("write {} {key}", served.plural),
                     source,
@@ -239,13 +244,13 @@ async fn rewrite(wire: &Wire, served: &Served, keys: &[ObjectKey]) -> Result<usi
 }
 
 /// Removes the versions in which nothing is stored any more.
-async fn prune(wire: &Wire, definition: &StoredDefinition) -> Result<(), Error> {
+async fn prune(cluster: &Cluster, definition: &StoredDefinition) -> Result<(), Error> {
     let (name, crds) = (&definition.name, Served::crds());
     let failed = |what: &str| {
         let what = format!("{what} CustomResourceDefinition {name}");
         move |source| Error::Request { what, source }
     };
-    let crd = wire.find(&crds, name).await.map_err(failed("read"))?;
+    let crd = cluster.find(&crds, name).await.map_err(failed("read"))?;
     let crd = crd.ok_or_else(|| Error::Unknown(name.clone()))?;
     let now = StoredDefinition::read(&crd).ok_or_else(|| Error::Incomplete(name.clone()))?;
     if now.served.version != definition.served.version {
@@ -267,7 +272,7 @@ async fn prune(wire: &Wire, definition: &StoredDefinition) -> Result<(), Error> 
         name: name.as_str().into(),
     };
     let body = Node::from(&patch);
-    let patched = wire.merge_patch(&crds, &key, Some("status"), MANAGER, &body);
+    let patched = cluster.merge_patch(&crds, &key, Some("status"), MANAGER, &body);
     patched
         .await
         .map(drop)

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use orkestra_cluster::wire::{Form, Listed, PageOf, Scope, Served, Wire, WireError};
+use orkestra_cluster::requests::{Cluster, ClusterError, Form, Listed, PageOf, Scope, Served};
 use orkestra_core::{
     plan::ObjectKey,
     value::{Node, Projection},
@@ -31,7 +31,7 @@ pub(super) enum RequestType {
 /// The requests of one operator.
 pub(super) struct Requests {
     /// Counts requests for this operator.
-    pub(super) wire: Wire,
+    pub(super) cluster: Cluster,
     /// Missing permissions, by request and kind, until the same request succeeds.
     refused: Mutex<BTreeMap<(RequestType, String), String>>,
     /// Wakes the publisher when a permission went missing, or was granted.
@@ -39,18 +39,18 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Creates the requests that `wire` makes; `changed` is notified when a permission goes missing or is granted.
-    pub(super) fn new(wire: Wire, changed: Arc<Notify>) -> Self {
+    /// Creates the requests that `cluster` makes; `changed` is notified when a permission goes missing or is granted.
+    pub(super) fn new(cluster: Cluster, changed: Arc<Notify>) -> Self {
         Self {
-            wire,
+            cluster,
             refused: Mutex::default(),
             changed,
         }
     }
 
     /// Reads an object.
-    pub(super) async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Node, WireError> {
-        let answer = self.wire.get(kind, key).await;
+    pub(super) async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Node, ClusterError> {
+        let answer = self.cluster.get(kind, key).await;
         self.heard(RequestType::Get, kind, answer)
     }
 
@@ -64,14 +64,17 @@ impl Requests {
         scope: &Scope,
         next: Option<&str>,
         take: &mut (dyn FnMut(Node) + Send),
-    ) -> Result<Option<String>, WireError> {
+    ) -> Result<Option<String>, ClusterError> {
         let page = PageOf { limit: PAGE, next };
         let mut each = |listed| {
             if let Listed::Object(object) = listed {
                 take(object);
             }
         };
-        let answer = self.wire.list_each(how, kind, scope, page, &mut each).await;
+        let answer = self
+            .cluster
+            .list_each(how, kind, scope, page, &mut each)
+            .await;
         self.heard(RequestType::List, kind, answer)
     }
 
@@ -80,12 +83,12 @@ impl Requests {
         &self,
         request: RequestType,
         kind: &Served,
-        answer: Result<T, WireError>,
-    ) -> Result<T, WireError> {
+        answer: Result<T, ClusterError>,
+    ) -> Result<T, ClusterError> {
         let mut refused = lock(&self.refused);
         let key = || (request, format!("{}.{}", kind.plural, kind.group));
         let news = match &answer {
-            Err(error @ WireError::Forbidden { .. }) => {
+            Err(error @ ClusterError::Forbidden { .. }) => {
                 refused.insert(key(), error.to_string()).is_none()
             }
             Ok(_) => !refused.is_empty() && refused.remove(&key()).is_some(),
@@ -139,8 +142,8 @@ mod tests {
                 Ok::<_, Infallible>(Response::new(Body::from(page.to_string().into_bytes())))
             }
         });
-        let wire = Wire::new(kube::Client::new(service, "default"));
-        Requests::new(wire, Arc::default())
+        let cluster = Cluster::new(kube::Client::new(service, "default"));
+        Requests::new(cluster, Arc::default())
     }
 
     #[tokio::test(start_paused = true)]

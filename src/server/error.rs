@@ -7,7 +7,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use orkestra_cluster::wire::WireError;
+use orkestra_cluster::requests::ClusterError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -109,15 +109,17 @@ impl ApiError {
 }
 
 /// Converts the API server's response to our own request.
-impl From<WireError> for ApiError {
-    fn from(error: WireError) -> Self {
+impl From<ClusterError> for ApiError {
+    fn from(error: ClusterError) -> Self {
         match error {
             // About connections, and only logged.
-            WireError::Unavailable(error) => {
+            ClusterError::Unavailable(error) => {
                 tracing::warn!(error, "cannot read a page from the API server");
                 Self::unanswered()
             }
-            WireError::Forbidden { message, .. } => Self::refused(StatusCode::FORBIDDEN, message),
+            ClusterError::Forbidden { message, .. } => {
+                Self::refused(StatusCode::FORBIDDEN, message)
+            }
             error => Self::refused(StatusCode::BAD_GATEWAY, error.to_string()),
         }
     }

@@ -40,7 +40,7 @@ use axum::{
     routing::get,
 };
 use http_body::Body as _;
-use orkestra_cluster::{reach::Reach, wire::Wire};
+use orkestra_cluster::{reach::Reach, requests::Cluster};
 use orkestra_ground::Clock;
 
 pub use error::ApiError;
@@ -77,12 +77,12 @@ impl fmt::Debug for Pages {
 }
 
 impl Pages {
-    /// Pages about the Katalogs of `directory`, with instances read through `wire`; everyone may read them.
+    /// Pages about the Katalogs of `directory`, with instances read through `cluster`; everyone may read them.
     pub fn new(
         directory: Directory,
         metrics: Metrics,
         stage: Stage,
-        wire: &Wire,
+        cluster: &Cluster,
         clock: Clock,
     ) -> Self {
         Self {
@@ -91,10 +91,10 @@ impl Pages {
             stage,
             alive: Liveness::default(),
             access: Access::open(),
-            reader: live::Reader::new(wire),
+            reader: live::Reader::new(cluster),
             clock,
             leadership: Leadership::alone("".into()),
-            reach: wire.reach().clone(),
+            reach: cluster.reach().clone(),
             live: Arc::default(),
         }
     }

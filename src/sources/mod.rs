@@ -24,7 +24,7 @@ const SPAWNS: [&str; 7] = [
     "thread::Builder",
 ];
 
-/// Names of the client behind [`Wire`](orkestra_cluster::wire::Wire).
+/// Names of the client behind [`Cluster`](orkestra_cluster::requests::Cluster).
 const CLIENTS: [&str; 3] = ["kube::Client", "use kube::{", "kube::Api"];
 
 /// What may use the client itself: what builds it, commands at the desk, and leader election, whose connection is its own so that
@@ -137,7 +137,7 @@ fn a_controller_makes_requests_through_wire_alone() {
         .collect();
     assert!(
         strays.is_empty(),
-        "a request of `Wire` has a deadline, an account and reports to the breaker; these use the client instead:\n{}",
+        "a request of `Cluster` has a deadline, an account and reports to the breaker; these use the client instead:\n{}",
         strays.join("\n")
     );
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!  watch (informers: lists and watches, decoded from bytes into records)
 //!    │
-//!  wire (one request: its deadline, its errors) ──► reach (one breaker for the process)
+//!  requests (one request: its deadline, its errors) ──► reach (one breaker for the process)
 //!    │
 //!  gate (no writes without the lease) ──► client ──► flow (fair shares) ──► connections (HTTP/2)
 //! ```
@@ -11,5 +11,6 @@
 pub mod client;
 pub mod gate;
 pub mod reach;
+pub mod requests;
 pub mod watch;
-pub mod wire;
+pub mod watch;

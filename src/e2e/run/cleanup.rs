@@ -29,13 +29,13 @@ impl Run<'_> {
         &mut self,
         resources: &[AppliedObject],
     ) -> Result<(), String> {
-        let wire = self.wire();
+        let cluster = self.cluster();
         for object in resources.iter().rev() {
-            let owner = objects::owner(wire, object).await;
+            let owner = objects::owner(cluster, object).await;
             self.created
                 .owners
                 .extend(owner.map_err(|error| with_causes(&error))?);
-            let deleted = objects::delete(wire, object).await;
+            let deleted = objects::delete(cluster, object).await;
             deleted.map_err(|error| with_causes(&error))?;
         }
         Ok(())
@@ -84,7 +84,7 @@ impl Run<'_> {
         self.until_gone(&custom).await?;
         let deadline = Instant::now() + CLEANUP;
         let owners = &self.created.owners;
-        let left = objects::delete_children(self.wire(), owners, deadline).await;
+        let left = objects::delete_children(self.cluster(), owners, deadline).await;
         refuse_left(&left.map_err(|error| with_causes(&error))?)
     }
 
@@ -97,7 +97,7 @@ impl Run<'_> {
         let objects = self.created.objects.iter().rev();
         let objects: Vec<AppliedObject> = objects.filter(|object| object.is_new).cloned().collect();
         for object in &objects {
-            let deleted = objects::delete(self.wire(), object).await;
+            let deleted = objects::delete(self.cluster(), object).await;
             deleted.map_err(|error| with_causes(&error))?;
         }
         self.until_gone(&objects).await
@@ -105,7 +105,7 @@ impl Run<'_> {
 
     async fn until_gone(&self, objects: &[AppliedObject]) -> Result<(), String> {
         let deadline = Instant::now() + CLEANUP;
-        let left = objects::until_gone(self.wire(), objects, deadline).await;
+        let left = objects::until_gone(self.cluster(), objects, deadline).await;
         let left = left.map_err(|error| with_causes(&error))?;
         let left: Vec<String> = left.iter().map(ToString::to_string).collect();
         refuse_left(&left)

@@ -143,7 +143,7 @@ impl Run<'_> {
             done.insert(index);
         }
         for (index, resource) in expected.resources.iter().enumerate() {
-            let found = objects::find(self.wire(), resource);
+            let found = objects::find(self.cluster(), resource);
             let diff = match tokio::time::timeout_at(deadline, found).await {
                 Ok(Ok(found)) => check_resource(resource, &found),
                 Ok(Err(error)) => vec![format!("+ {}", reported_objects(&error))],

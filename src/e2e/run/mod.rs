@@ -5,7 +5,7 @@ mod expect;
 
 use std::path::{Path, PathBuf};
 
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::{
     api::{
         E2eSpec,
@@ -93,8 +93,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) fn wire(&self) -> &'a Wire {
-        &self.session.wire
+    pub(super) fn cluster(&self) -> &'a Cluster {
+        &self.session.cluster
     }
 
     fn beside(&self, file: &str) -> PathBuf {
@@ -193,15 +193,15 @@ impl<'a> Run<'a> {
     }
 
     async fn apply(&mut self, file: &str) -> Result<(), String> {
-        let (wire, path) = (self.wire(), self.beside(file));
-        let applied = objects::apply_file(wire, &path, false, &mut self.created.objects).await;
+        let (cluster, path) = (self.cluster(), self.beside(file));
+        let applied = objects::apply_file(cluster, &path, false, &mut self.created.objects).await;
         applied.map_err(|error| with_causes(&error))
     }
 
     async fn refuse_existing(&self) -> Result<(), String> {
         let spec = self.spec();
         for file in spec.cr.iter().chain(&spec.cr_files) {
-            let refused = objects::refuse_file(self.wire(), &self.beside(file)).await;
+            let refused = objects::refuse_file(self.cluster(), &self.beside(file)).await;
             refused.map_err(|error| with_causes(&error))?;
         }
         Ok(())
@@ -211,19 +211,19 @@ impl<'a> Run<'a> {
         let Some(setup) = &self.spec().setup else {
             return Ok(());
         };
-        let wire = self.wire();
+        let cluster = self.cluster();
         let wait = |error: meta::FileError| error.to_string();
         for file in setup.files() {
             self.apply(file.path()).await?;
-            meta::wait_for(wire, file.wait()).await.map_err(wait)?;
+            meta::wait_for(cluster, file.wait()).await.map_err(wait)?;
         }
         for chart in setup.charts() {
             let release = helm::install(&self.place, &self.suite.loaded.path, chart).await;
             let release = release.map_err(|error| error.to_string())?;
             self.created.releases.push(release);
-            meta::wait_for(wire, &chart.wait).await.map_err(wait)?;
+            meta::wait_for(cluster, &chart.wait).await.map_err(wait)?;
         }
-        meta::wait_for(wire, setup.wait()).await.map_err(wait)
+        meta::wait_for(cluster, setup.wait()).await.map_err(wait)
     }
 
     async fn start(&mut self, katalog: PathBuf) -> Result<(), String> {
@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
         let Some(first) = self.created.resources.first() else {
             return Node::Null;
         };
-        let live = objects::live(self.wire(), first).await;
+        let live = objects::live(self.cluster(), first).await;
         live.ok().flatten().unwrap_or_default()
     }
 
@@ -292,9 +292,9 @@ impl<'a> Run<'a> {
         let files = spec.cr.iter().chain(&spec.cr_files).cloned().collect();
         let create = async |run: &mut Self, files: Vec<String>| {
             for file in files {
-                let (wire, path) = (run.wire(), run.beside(&file));
+                let (cluster, path) = (run.cluster(), run.beside(&file));
                 let resources = &mut run.created.resources;
-                let applied = objects::apply_file(wire, &path, true, resources).await;
+                let applied = objects::apply_file(cluster, &path, true, resources).await;
                 applied.map_err(|error| with_causes(&error))?;
             }
             Ok(())

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use orkestra_cluster::{
     client::flow::{Flow, Share},
-    wire::{Served, Wire, WireError},
+    requests::{Cluster, ClusterError, Served},
 };
 use orkestra_core::{api::names::MANAGER, plan::ObjectKey, value::Node};
 use prometheus::IntCounter;
@@ -38,7 +38,7 @@ struct RefusedNamespace {
 }
 
 pub(super) struct Sender {
-    wire: Wire,
+    cluster: Cluster,
     /// The kind of Events, as it is served.
     kind: Served,
     flow: Flow,
@@ -51,12 +51,17 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(wire: &Wire, flow: Flow, dropped: IntCounter, problem: Problem) -> Self {
+    pub(super) fn new(
+        cluster: &Cluster,
+        flow: Flow,
+        dropped: IntCounter,
+        problem: Problem,
+    ) -> Self {
         let host = ["POD_NAME", "HOSTNAME"]
             .into_iter()
             .find_map(|name| std::env::var(name).ok());
         Self {
-            wire: wire.on_account_of(Share::new("events")),
+            cluster: cluster.on_account_of(Share::new("events")),
             kind: Served::events(),
             flow,
             dropped,
@@ -154,18 +159,18 @@ impl Sender {
 
     /// Pauses a namespace that refuses Events. A missing permission is recorded, so that a condition can report it. A quota or a
     /// policy is not: the owner of one namespace could make every Katalog not ready.
-    fn refused(&mut self, namespace: &str, happened: TimedEvent, error: &WireError) {
+    fn refused(&mut self, namespace: &str, happened: TimedEvent, error: &ClusterError) {
         match error {
-            WireError::Forbidden { .. } | WireError::Denied { .. } => {
+            ClusterError::Forbidden { .. } | ClusterError::Denied { .. } => {
                 let rest = RefusedNamespace {
                     until: Instant::now() + REST,
                     refused: happened,
-                    lacks_permission: matches!(error, WireError::Forbidden { .. }),
+                    lacks_permission: matches!(error, ClusterError::Forbidden { .. }),
                 };
                 self.resting.insert(namespace.to_owned(), rest);
                 self.report();
             }
-            WireError::Unavailable(_) => {}
+            ClusterError::Unavailable(_) => {}
             _ => self.accepted(namespace),
         }
     }
@@ -191,7 +196,7 @@ impl Sender {
         &mut self,
         words: &SeriesText,
         happened: &TimedEvent,
-    ) -> Result<String, WireError> {
+    ) -> Result<String, ClusterError> {
         let key = |name: &str| ObjectKey {
             namespace: Some(words.namespace.as_str().into()),
             name: name.into(),
@@ -201,11 +206,11 @@ impl Sender {
             let patch = json!({"series": {"count": series.count + 1, "lastObservedTime": at}});
             let (key, patch) = (key(&series.name), Node::from(&patch));
             let answer = self
-                .wire
+                .cluster
                 .merge_patch(&self.kind, &key, None, MANAGER, &patch);
             match answer.await {
                 // The API server deletes Events after an hour, or an administrator deleted it.
-                Err(WireError::NotFound(_)) => {}
+                Err(ClusterError::NotFound(_)) => {}
                 other => return other.map(|_| series.name.clone()),
             }
             self.series.forget(words);
@@ -214,7 +219,7 @@ impl Sender {
         let name = event_name(&words.name, &MicroTime(happened.at), self.serial);
         let object = self.build(&name, words, happened);
         let answer = self
-            .wire
+            .cluster
             .create(&self.kind, &key(&name), MANAGER, &object)
             .await;
         answer.map(|_| name)

@@ -15,12 +15,12 @@ use orkestra_ground::Clock;
 type Seen = Arc<Mutex<Vec<(Method, String, serde_json::Value)>>>;
 
 /// A cluster that records requests and answers with the code; 403 means that a permission is missing.
-fn cluster(code: u16) -> (Wire, Seen) {
+fn cluster(code: u16) -> (Cluster, Seen) {
     cluster_that(code, "User \"ork\" cannot create resource \"events\"")
 }
 
 /// A cluster that records requests and answers with the code, and with the message if it is an error.
-fn cluster_that(code: u16, message: &'static str) -> (Wire, Seen) {
+fn cluster_that(code: u16, message: &'static str) -> (Cluster, Seen) {
     let seen = Seen::default();
     let log = seen.clone();
     let service = service_fn(move |request: Request<Body>| {
@@ -44,7 +44,7 @@ fn cluster_that(code: u16, message: &'static str) -> (Wire, Seen) {
             )
         }
     });
-    (Wire::new(kube::Client::new(service, "default")), seen)
+    (Cluster::new(kube::Client::new(service, "default")), seen)
 }
 
 fn event(note: &str) -> Event {
@@ -64,14 +64,14 @@ fn event(note: &str) -> Event {
 }
 
 fn sink(code: u16) -> (EventSink, Metrics, Seen) {
-    let (wire, seen) = cluster(code);
-    let (sink, metrics) = sink_to(&wire);
+    let (cluster, seen) = cluster(code);
+    let (sink, metrics) = sink_to(&cluster);
     (sink, metrics, seen)
 }
 
-fn sink_to(wire: &Wire) -> (EventSink, Metrics) {
+fn sink_to(cluster: &Cluster) -> (EventSink, Metrics) {
     let metrics = Metrics::new().unwrap();
-    let sink = EventSink::start(wire, Flow::new(|| 0.0), &metrics, Clock::system());
+    let sink = EventSink::start(cluster, Flow::new(|| 0.0), &metrics, Clock::system());
     (sink, metrics)
 }
 
@@ -117,9 +117,9 @@ async fn events_are_dropped_and_counted_under_pressure() {
 #[tokio::test(start_paused = true)]
 async fn what_was_done_waits_for_other_requests_a_moment_and_what_is_wrong_does_not() {
     let metrics = Metrics::new().unwrap();
-    let (wire, seen) = cluster(200);
+    let (cluster, seen) = cluster(200);
     let flow = Flow::new(|| 0.0);
-    let sink = EventSink::start(&wire, flow.clone(), &metrics, Clock::system());
+    let sink = EventSink::start(&cluster, flow.clone(), &metrics, Clock::system());
     let other = flow.turn(&Share::new("a")).await;
     sink.publish(event("done"));
     sink.publish(Event {
@@ -165,8 +165,8 @@ async fn a_missing_permission_is_named_and_tried_again_after_thirty_seconds() {
 #[tokio::test(start_paused = true)]
 async fn a_quota_of_a_namespace_is_no_problem_of_a_katalog() {
     let quota = "events.events.k8s.io \"a\" is forbidden: exceeded quota: few, requested: 1, used: 9, limited: 9";
-    let (wire, seen) = cluster_that(403, quota);
-    let (sink, metrics) = sink_to(&wire);
+    let (cluster, seen) = cluster_that(403, quota);
+    let (sink, metrics) = sink_to(&cluster);
     for _ in 0..2 {
         sink.publish(event("one"));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use orkestra_cluster::wire::Served;
+use orkestra_cluster::requests::Served;
 
 use super::{Desired, Keeper, Kept};
 
@@ -33,7 +33,7 @@ impl Keeper<'_> {
             let kept = match before {
                 // Nothing has changed since it was looked up.
                 Some((at, kept)) if at == version => kept.clone(),
-                _ => Kept::look_up(&self.wire, name).await.map_err(|error| {
+                _ => Kept::look_up(&self.cluster, name).await.map_err(|error| {
                     format!("cannot read CustomResourceDefinition {name}: {error}")
                 })?,
             };

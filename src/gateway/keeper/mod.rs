@@ -15,8 +15,8 @@ mod write;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use orkestra_cluster::{
+    requests::{Cluster, Scope, Served},
     watch::{Handle, Presence, Watched},
-    wire::{Scope, Served, Wire},
 };
 use orkestra_core::{decode::Version, value::hash};
 use orkestra_ground::Backoff;
@@ -66,7 +66,7 @@ struct Passed {
 /// The state of the keeper.
 struct Keeper<'g> {
     gateway: &'g Gateway,
-    wire: Wire,
+    cluster: Cluster,
     watches: Vec<Handle<Presence>>,
     /// The version of [`desired::optional_kinds`], if the API server has them.
     optional: Option<&'static str>,
@@ -79,11 +79,11 @@ struct Keeper<'g> {
 /// Keeps all objects as they should be; never returns.
 pub(super) async fn keep(gateway: &Gateway) {
     let touched = Arc::new(Notify::new());
-    let wire = gateway.context.wire.clone();
-    let optional = optional_version(&wire).await;
+    let cluster = gateway.context.cluster.clone();
+    let optional = optional_version(&cluster).await;
     let mut keeper = Keeper {
         gateway,
-        wire,
+        cluster,
         watches: watches(gateway, optional, &touched),
         optional,
         written: BTreeMap::new(),
@@ -130,10 +130,10 @@ pub(super) async fn keep(gateway: &Gateway) {
 
 /// Returns the version of [`desired::optional_kinds`], once the API server answers. An API server that has them later is noticed
 /// when the process starts next.
-async fn optional_version(wire: &Wire) -> Option<&'static str> {
+async fn optional_version(cluster: &Cluster) -> Option<&'static str> {
     let mut failures = 0;
     loop {
-        match desired::optional_version(wire).await {
+        match desired::optional_version(cluster).await {
             Ok(version) => return version,
             Err(error) => {
                 tracing::debug!(%error, "cannot look up the kinds of policies");
@@ -158,12 +158,14 @@ pub(super) async fn end(gateway: &Gateway) {
         return;
     }
     let touched = Arc::new(Notify::new());
-    let wire = gateway.wire.clone();
+    let cluster = gateway.cluster.clone();
     // An API server that does not answer removes nothing either.
-    let optional = desired::optional_version(&wire).await.unwrap_or_default();
+    let optional = desired::optional_version(&cluster)
+        .await
+        .unwrap_or_default();
     let mut keeper = Keeper {
         gateway,
-        wire,
+        cluster,
         watches: watches(gateway, optional, &touched),
         optional,
         written: BTreeMap::new(),
@@ -370,7 +372,7 @@ impl Keeper<'_> {
             }
         }
         for (served, name) in superfluous {
-            match remove::release(&self.wire, &served, &name).await {
+            match remove::release(&self.cluster, &served, &name).await {
                 Ok(()) => {
                     self.written.remove(&(served.kind.as_ref().into(), name));
                 }

@@ -23,7 +23,7 @@ impl Keeper<'_> {
         }
         problems.extend_from_slice(&silent.problems);
         let (served, name) = (&desired.served, &desired.name);
-        let live = self.wire.find(served, name).await;
+        let live = self.cluster.find(served, name).await;
         let live = live.map_err(|error| format!("cannot read {} {name}: {error}", served.kind))?;
         let live = live.as_ref().map_or(Value::Null, Node::to_json);
         let Some(body) = silent.without(&desired.body.to_json(), &live) else {
@@ -42,7 +42,9 @@ impl Keeper<'_> {
     /// Applies an object, and remembers it.
     pub(super) async fn apply(&mut self, desired: &Desired) -> Result<(), String> {
         let (served, key) = (&desired.served, key(&desired.name));
-        let applied = self.wire.apply(served, &key, MANAGER, true, &desired.body);
+        let applied = self
+            .cluster
+            .apply(served, &key, MANAGER, true, &desired.body);
         let applied = applied
             .await
             .map_err(|error| format!("cannot apply {} {}: {error}", served.kind, desired.name))?;

@@ -59,8 +59,8 @@ fn gateway() -> (Gateway, String) {
         settled: true,
     };
     let katalogs = (Directory::fixed(vec![view]), watch::channel(true).1);
-    let wire = context.wire.clone();
-    let gateway = Gateway::new(super::service(), Arc::new(context), wire, katalogs);
+    let cluster = context.cluster.clone();
+    let gateway = Gateway::new(super::service(), Arc::new(context), cluster, katalogs);
     gateway.refresh();
     (gateway, pond)
 }

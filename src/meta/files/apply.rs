@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::value;
 use tokio::sync::mpsc;
 
@@ -25,7 +25,7 @@ impl Applied {
     /// Applies the files that `katalog` names and that changed since they were last applied.
     pub(super) async fn apply(
         &mut self,
-        wire: &Wire,
+        cluster: &Cluster,
         fetch: &dyn Fetch,
         katalog: &LoadedKatalog,
         random: &RenderEnvironment,
@@ -40,18 +40,18 @@ impl Applied {
         } in &katalog.entries
         {
             for (file, wait) in setup {
-                self.apply_file(wire, file, notices).await?;
-                wait_for(wire, wait).await?;
+                self.apply_file(cluster, file, notices).await?;
+                wait_for(cluster, wait).await?;
             }
             for chart in charts {
                 let key = chart.key();
                 let seen = self.charts.get(&key);
-                let hash = chart.apply(wire, fetch, random, seen, notices).await?;
+                let hash = chart.apply(cluster, fetch, random, seen, notices).await?;
                 self.charts.insert(key, hash);
             }
-            wait_for(wire, wait).await?;
+            wait_for(cluster, wait).await?;
             for file in crd.iter().chain(resources) {
-                self.apply_file(wire, file, notices).await?;
+                self.apply_file(cluster, file, notices).await?;
             }
         }
         Ok(())
@@ -59,7 +59,7 @@ impl Applied {
 
     async fn apply_file(
         &mut self,
-        wire: &Wire,
+        cluster: &Cluster,
         file: &Manifest,
         notices: &mpsc::UnboundedSender<Notice>,
     ) -> Result<(), FileError> {
@@ -70,7 +70,7 @@ impl Applied {
             return Ok(());
         }
         for manifest in manifests(file, &text)? {
-            let applied = apply_manifest(wire, &manifest, MANAGER).await?;
+            let applied = apply_manifest(cluster, &manifest, MANAGER).await?;
             let _ = notices.send(Notice::Applied(applied));
         }
         self.files.insert(file.to_owned(), hash);

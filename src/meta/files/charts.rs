@@ -13,7 +13,7 @@ use orkestra_charts::{
     Budget, Capabilities, Chart, Release, Rendered, archive::Limits, merge_values, read_values,
     render,
 };
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::{
     api::HelmChart,
     diagnostics::{Code, Diagnostic, FieldPath},
@@ -169,7 +169,7 @@ impl NamedChart {
     /// Renders the chart and applies its objects, unless `seen` is the hash of its contents. Returns that hash.
     pub(super) async fn apply(
         &self,
-        wire: &Wire,
+        cluster: &Cluster,
         fetch: &dyn Fetch,
         random: &RenderEnvironment,
         seen: Option<&String>,
@@ -193,10 +193,10 @@ impl NamedChart {
         }
         for object in self.objects(&rendered)? {
             let namespace = Some(self.namespace());
-            let applied = apply_in(wire, &object, MANAGER, namespace).await?;
+            let applied = apply_in(cluster, &object, MANAGER, namespace).await?;
             let _ = notices.send(Notice::Applied(applied));
         }
-        wait_for(wire, &self.declared.wait).await?;
+        wait_for(cluster, &self.declared.wait).await?;
         Ok(hash)
     }
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::{
     api::SetupWait,
     diagnostics::Diagnostics,
@@ -104,16 +104,16 @@ pub(crate) fn manifests(file: &Path, text: &str) -> Result<Vec<Value>, FileError
 
 /// Applies one manifest as the field manager `manager`; the result names it. A definition is served when this returns.
 pub(crate) async fn apply_manifest(
-    wire: &Wire,
+    cluster: &Cluster,
     manifest: &Value,
     manager: &str,
 ) -> Result<AppliedObject, FileError> {
-    apply_in(wire, manifest, manager, None).await
+    apply_in(cluster, manifest, manager, None).await
 }
 
 /// Does the same; an object without a namespace gets `namespace`, by default that of the client's context.
 pub(super) async fn apply_in(
-    wire: &Wire,
+    cluster: &Cluster,
     manifest: &Value,
     manager: &str,
     namespace: Option<&str>,
@@ -124,15 +124,15 @@ pub(super) async fn apply_in(
     else {
         return Err(FileError::Invalid(nameless(manifest)));
     };
-    let resource = wait_served(wire, api_version, kind).await?;
-    let default = || namespace.unwrap_or_else(|| wire.default_namespace());
+    let resource = wait_served(cluster, api_version, kind).await?;
+    let default = || namespace.unwrap_or_else(|| cluster.default_namespace());
     let namespace = resource
         .is_namespaced()
         .then(|| text("/metadata/namespace").unwrap_or_else(default));
     let is_new = resource.get(namespace, name).await?.is_none();
     resource.apply(namespace, name, manifest, manager).await?;
     if kind == "CustomResourceDefinition" {
-        wait_established(wire, &resource, name, manifest).await?;
+        wait_established(cluster, &resource, name, manifest).await?;
     }
     Ok(AppliedObject {
         api_version: api_version.to_owned(),
@@ -158,7 +158,7 @@ fn nameless(manifest: &Value) -> Diagnostics {
 }
 
 /// Waits for the objects that `setup` names, one after the other.
-pub(crate) async fn wait_for(wire: &Wire, objects: &[SetupWait]) -> Result<(), FileError> {
+pub(crate) async fn wait_for(cluster: &Cluster, objects: &[SetupWait]) -> Result<(), FileError> {
     for object in objects {
         let SetupWait {
             api_version,
@@ -175,7 +175,7 @@ pub(crate) async fn wait_for(wire: &Wire, objects: &[SetupWait]) -> Result<(), F
             .filter(|known| known.api_version() == api_version)
             .map_or_else(|| kind.clone(), |known| known.kind.to_string());
         let waiting = wait_one(
-            wire,
+            cluster,
             (&api_version, &kind),
             (namespace.as_deref(), name),
             *ready,
@@ -200,7 +200,7 @@ pub(crate) async fn wait_for(wire: &Wire, objects: &[SetupWait]) -> Result<(), F
 
 /// Waits until the object exists, and is ready if required.
 async fn wait_one(
-    wire: &Wire,
+    cluster: &Cluster,
     (api_version, kind): (&str, &str),
     (namespace, name): (Option<&str>, &str),
     ready: Option<bool>,
@@ -211,10 +211,10 @@ async fn wait_one(
         kind: kind.into(),
     };
     loop {
-        if let Some(resource) = ServedResource::pinned(wire, group, version, kind).await? {
+        if let Some(resource) = ServedResource::pinned(cluster, group, version, kind).await? {
             let namespace = resource
                 .is_namespaced()
-                .then(|| namespace.unwrap_or_else(|| wire.default_namespace()));
+                .then(|| namespace.unwrap_or_else(|| cluster.default_namespace()));
             if let Some(object) = resource.get(namespace, name).await? {
                 let is_current = || {
                     let object = serde_json::to_value(&object).unwrap_or_default();
@@ -231,14 +231,14 @@ async fn wait_one(
 
 /// Resolves where a kind is served, and waits for it: its CRD may just have been applied.
 async fn wait_served(
-    wire: &Wire,
+    cluster: &Cluster,
     api_version: &str,
     kind: &str,
 ) -> Result<ServedResource, FileError> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if let Some(served) = ServedResource::pinned(wire, group, version, kind).await? {
+        if let Some(served) = ServedResource::pinned(cluster, group, version, kind).await? {
             return Ok(served);
         }
         if Instant::now() >= deadline {
@@ -253,7 +253,7 @@ async fn wait_served(
 
 /// Waits until a CRD is established, its names are accepted and its versions are served.
 async fn wait_established(
-    wire: &Wire,
+    cluster: &Cluster,
     resource: &ServedResource,
     name: &str,
     manifest: &Value,
@@ -290,7 +290,7 @@ async fn wait_established(
             .and_then(Value::as_str)
             .unwrap_or_default();
         wait_served(
-            wire,
+            cluster,
             &format!("{}/{version}", text("/spec/group")),
             text("/spec/names/kind"),
         )

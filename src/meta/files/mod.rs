@@ -177,7 +177,7 @@ impl KatalogFiles {
         }
         let parsed = load::parse(&contents);
         let crds = known(&shared.context.crds, &load::kinds_in(&parsed, fetch).await);
-        let schemas = whole_schemas(&shared.context.wire, &crds).await;
+        let schemas = whole_schemas(&shared.context.cluster, &crds).await;
         let (loaded, warnings) = load::compile(parsed, &schemas, fetch).await?;
         if !warnings.is_empty() {
             self.report(Notice::Warned(warnings));
@@ -196,13 +196,14 @@ impl KatalogFiles {
                 return Err(FileError::Held { kind, holder });
             }
         }
-        if let Some((kind, katalog)) = load::claimed_in_cluster(&shared.context.wire, &free).await?
+        if let Some((kind, katalog)) =
+            load::claimed_in_cluster(&shared.context.cluster, &free).await?
         {
             return Err(FileError::Claimed { kind, katalog });
         }
         let context = &shared.context;
-        let (wire, random) = (
-            &context.wire,
+        let (cluster, random) = (
+            &context.cluster,
             RenderEnvironment {
                 now: context.clock.now(),
                 seed: context.entropy.seed(),
@@ -211,7 +212,7 @@ impl KatalogFiles {
         for katalog in &loaded {
             let applied = &mut state.applied;
             applied
-                .apply(wire, fetch, katalog, &random, &self.notices)
+                .apply(cluster, fetch, katalog, &random, &self.notices)
                 .await?;
         }
         self.run(shared, state, loaded, releases);

@@ -50,8 +50,8 @@ pub(super) async fn release_left(shared: &ControllerContext, uid: &str, kind: &O
                 }
             }
             HoldOutcome::Held(_held) => {
-                let wire = &shared.context.wire;
-                match release_kind(wire, kind, &ReleaseProgress::default()).await {
+                let cluster = &shared.context.cluster;
+                match release_kind(cluster, kind, &ReleaseProgress::default()).await {
                     Ok(released) => {
                         tracing::info!(
                             kind = kind.kind,

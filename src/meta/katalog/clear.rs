@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kube::api::{DynamicObject, ObjectMeta};
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::{
     api::{
         OperatedKind,
@@ -51,7 +51,7 @@ impl KatalogController {
         self.claim();
         let (wanted, supervisor) = (self.wanted_kinds(), &self.shared.supervisor);
         let held = supervisor.held_by(&self.reference);
-        let wire = &self.shared.context.wire;
+        let cluster = &self.shared.context.cluster;
         let (mut left, mut unclaimed, mut first_refused) = (BTreeMap::new(), false, None);
         for (of, kind) in &self.operated {
             // Objects of built-in kinds were there before the Katalog, and are let go.
@@ -59,10 +59,10 @@ impl KatalogController {
                 continue;
             }
             if held.contains(of) {
-                let attempt = delete_all(wire, kind).await;
+                let attempt = delete_all(cluster, kind).await;
                 left.extend(attempt.left.map(|rest| (of.clone(), rest)));
                 first_refused = first_refused.or(attempt.refused);
-                if first_refused.is_some() && !wire.reach().is_up() {
+                if first_refused.is_some() && !cluster.reach().is_up() {
                     break;
                 }
             } else if wanted.contains(of) && !supervisor.is_foreign(of) {
@@ -82,10 +82,10 @@ impl KatalogController {
 }
 
 /// Deletes our custom resources of a kind. One that cannot be deleted does not keep the others from being tried.
-async fn delete_all(wire: &Wire, kind: &OperatedKind) -> DeletionAttempt {
+async fn delete_all(cluster: &Cluster, kind: &OperatedKind) -> DeletionAttempt {
     let declared = DeclaredKinds::recorded(kind);
     let is_ours = |meta: &ObjectMeta| release::is_operated(meta, false);
-    let (known, ours) = match release::list(wire, kind, &declared, &is_ours).await {
+    let (known, ours) = match release::list(cluster, kind, &declared, &is_ours).await {
         Ok(Some(found)) => found,
         Ok(None) => return DeletionAttempt::default(),
         Err(error) => {
@@ -103,7 +103,7 @@ async fn delete_all(wire: &Wire, kind: &OperatedKind) -> DeletionAttempt {
         if let Err(error) = known.delete_uid(namespace, name, uid).await {
             refused.get_or_insert(error);
             // Each of the others would wait for the same answer.
-            if !wire.reach().is_up() {
+            if !cluster.reach().is_up() {
                 break;
             }
         }
@@ -200,7 +200,7 @@ mod tests {
     type Deletions = Arc<Mutex<Vec<(String, Value)>>>;
 
     /// A cluster with these ponds, which refuses to delete `stuck`; and the names and uids of the requested deletions.
-    fn cluster(ponds: Vec<Value>) -> (Wire, Deletions) {
+    fn cluster(ponds: Vec<Value>) -> (Cluster, Deletions) {
         let deletions = Arc::new(Mutex::new(Vec::new()));
         let (asked, ponds) = (Arc::clone(&deletions), Arc::new(ponds));
         let service = service_fn(move |request: Request<Body>| {
@@ -232,7 +232,10 @@ mod tests {
                 Ok::<_, Infallible>(Response::builder().status(code).body(answer).unwrap())
             }
         });
-        (Wire::new(kube::Client::new(service, "default")), deletions)
+        (
+            Cluster::new(kube::Client::new(service, "default")),
+            deletions,
+        )
     }
 
     fn pond(name: &str) -> Value {
@@ -258,8 +261,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_refused_deletion_keeps_no_other_resource_from_being_deleted() {
-        let (wire, deletions) = cluster(["stuck", "replaced", "one"].map(pond).into());
-        let attempt = delete_all(&wire, &ponds()).await;
+        let (cluster, deletions) = cluster(["stuck", "replaced", "one"].map(pond).into());
+        let attempt = delete_all(&cluster, &ponds()).await;
         let asked = deletions.lock().unwrap().clone();
         let uids = ["stuck", "replaced", "one"];
         assert_eq!(
@@ -279,13 +282,13 @@ mod tests {
         let label = json!({ names::LABEL_MANAGED: "true" });
         let child = json!({ names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "u-lake" });
         let (none, held) = (json!([]), json!([names::FINALIZER]));
-        let (wire, deletions) = cluster(vec![
+        let (cluster, deletions) = cluster(vec![
             marked("of-a-lake", &child, &none),
             marked("of-a-lake-and-operated", &child, &held),
             marked("without-a-finalizer", &label, &none),
             marked("of-a-user", &json!({}), &json!(["example.org/other"])),
         ]);
-        let attempt = delete_all(&wire, &ponds()).await;
+        let attempt = delete_all(&cluster, &ponds()).await;
         let asked = deletions.lock().unwrap().clone();
         let asked: Vec<&str> = asked.iter().map(|(name, _)| &**name).collect();
         assert_eq!(asked, ["of-a-lake-and-operated", "without-a-finalizer"]);

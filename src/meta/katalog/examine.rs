@@ -6,7 +6,7 @@ use std::{
 };
 
 use kube::api::DynamicObject;
-use orkestra_cluster::wire::{Scope, Wire, WireError};
+use orkestra_cluster::requests::{Cluster, ClusterError, Scope};
 use orkestra_core::{
     compile,
     compose::{Artifacts, Base, Composition, merge},
@@ -48,7 +48,7 @@ pub(crate) struct Examined {
 pub(crate) async fn examine_katalog(
     context: &Context,
     object: DynamicObject,
-) -> Result<Examined, WireError> {
+) -> Result<Examined, ClusterError> {
     let object = KatalogObject::new(object);
     let (reference, document) = (object.reference(), object.document.tree());
     if let Some(why) = &object.document.unread {
@@ -58,7 +58,7 @@ pub(crate) async fn examine_katalog(
             ..Examined::default()
         });
     }
-    let motifs = all(&context.wire, "Motif", "motifs", &reference.namespace).await?;
+    let motifs = all(&context.cluster, "Motif", "motifs", &reference.namespace).await?;
     Ok(compile(context, &reference, &document, &motifs).await)
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn examine_komposer(object: &DynamicObject) -> Examined {
 pub(crate) async fn examine_motif(
     context: &Context,
     object: &DynamicObject,
-) -> Result<Examined, WireError> {
+) -> Result<Examined, ClusterError> {
     let namespace = object.metadata.namespace.clone().unwrap_or_default();
     let name = object.metadata.name.clone().unwrap_or_default();
     let document = serde_json::to_value(object).unwrap_or_default();
@@ -91,10 +91,10 @@ pub(crate) async fn examine_motif(
     if examined.problems.has_errors() || examined.panicked {
         return Ok(examined);
     }
-    let mut motifs = all(&context.wire, "Motif", "motifs", &namespace).await?;
+    let mut motifs = all(&context.cluster, "Motif", "motifs", &namespace).await?;
     motifs.retain(|motif| motif["metadata"]["name"] != *name);
     motifs.push(Arc::new(document));
-    for katalog in all(&context.wire, "Katalog", "katalogs", &namespace).await? {
+    for katalog in all(&context.cluster, "Katalog", "katalogs", &namespace).await? {
         let Ok(object) = serde_json::from_value((*katalog).clone()) else {
             continue;
         };
@@ -173,7 +173,7 @@ async fn compile(
     let mut kinds = kinds_named(document);
     let asked = taken.asked.iter().filter_map(|(_, motif)| motif.as_deref());
     kinds.extend(asked.flat_map(kinds_named));
-    let schemas = whole_schemas(&context.wire, &known(&context.crds, &kinds)).await;
+    let schemas = whole_schemas(&context.cluster, &known(&context.crds, &kinds)).await;
     let compile = || compile_document(reference, document, &taken, &schemas);
     match catch_unwind(AssertUnwindSafe(compile)) {
         Ok(Ok((plan, problems))) => Examined {
@@ -194,11 +194,11 @@ async fn compile(
 
 /// Lists the objects of one of our kinds in a namespace.
 async fn all(
-    wire: &Wire,
+    cluster: &Cluster,
     kind: &str,
     plural: &str,
     namespace: &str,
-) -> Result<Vec<Arc<Value>>, WireError> {
+) -> Result<Vec<Arc<Value>>, ClusterError> {
     let served = own_kind(kind, plural);
     let scope = Scope {
         namespace: Some(namespace.to_owned()),
@@ -206,7 +206,7 @@ async fn all(
     };
     let (mut objects, mut next) = (Vec::new(), None::<String>);
     loop {
-        let page = wire
+        let page = cluster
             .list_page(&served, &scope, PAGE, next.as_deref())
             .await?;
         objects.extend(page.items.iter().map(|item| {

@@ -30,7 +30,7 @@ impl KatalogController {
             return;
         }
         let (subject, tree, taken) = self.subject();
-        let schemas = whole_schemas(&self.shared.context.wire, &subject.crds).await;
+        let schemas = whole_schemas(&self.shared.context.cluster, &subject.crds).await;
         self.judge_against((&tree, &taken), &schemas);
         self.judged = Some(subject);
     }

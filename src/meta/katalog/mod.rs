@@ -239,12 +239,12 @@ impl KatalogController {
     pub(crate) fn new(shared: &Arc<ControllerContext>, object: &Arc<KatalogObject>) -> Self {
         let reference = object.reference();
         let uid = object.metadata.uid.clone().unwrap_or_default();
-        let wire = &shared.context.wire;
+        let cluster = &shared.context.cluster;
         let operated = object.status.operated.iter();
         let operated = operated.map(|kind| (group_kind(kind), kind.clone()));
         let mut katalog = Self {
-            resource: ServedResource::declaring(wire, reference.kind),
-            revisions: Revisions::new(wire, &reference, &uid),
+            resource: ServedResource::declaring(cluster, reference.kind),
+            revisions: Revisions::new(cluster, &reference, &uid),
             shared: Arc::clone(shared),
             reference,
             uid,
@@ -290,7 +290,7 @@ impl KatalogController {
         let mut crds = self.shared.context.crds.changed();
         let mut motifs = self.shared.motifs.changed();
         let mut standing = self.shared.context.leadership.changed();
-        let mut reach = self.shared.context.wire.reach().view();
+        let mut reach = self.shared.context.cluster.reach().view();
         let mut returns = reach.borrow().returns;
         snapshot.mark_changed();
         loop {

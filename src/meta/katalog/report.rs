@@ -56,7 +56,7 @@ impl KatalogController {
         }
         let (wanted, view) = self.describe();
         self.shared.publisher.put(view);
-        if !self.lead.is_leader() || !self.shared.context.wire.reach().is_up() {
+        if !self.lead.is_leader() || !self.shared.context.cluster.reach().is_up() {
             return None;
         }
         self.report_refusal();

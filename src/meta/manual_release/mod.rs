@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::{
     api::{OperatedKind, names},
     plan::{GroupKind, KatalogRef, rbac::CLAIMS_NAMESPACE},
@@ -61,11 +61,11 @@ pub enum LetGoError {
 /// # Errors
 /// [`LetGoError`]; a kind that could not be released is reported in its [`ReleaseOutcome`].
 pub async fn release_katalog(
-    wire: &Wire,
+    cluster: &Cluster,
     katalog: &KatalogRef,
     force: bool,
 ) -> Result<Vec<(GroupKind, ReleaseOutcome)>, LetGoError> {
-    let katalogs = ServedResource::declaring(wire, katalog.kind);
+    let katalogs = ServedResource::declaring(cluster, katalog.kind);
     let namespace = Some(katalog.namespace.as_str());
     let found = katalogs.get(namespace, &katalog.name).await?;
     let object = found.ok_or_else(|| LetGoError::NotFound(katalog.clone()))?;
@@ -76,9 +76,9 @@ pub async fn release_katalog(
     }
     let uid = object.metadata.uid.clone().unwrap_or_default();
     let mut release = ManualRelease {
-        wire,
-        leases: ServedResource::leases(wire),
-        revisions: Revisions::new(wire, katalog, &uid),
+        cluster,
+        leases: ServedResource::leases(cluster),
+        revisions: Revisions::new(cluster, katalog, &uid),
         uid,
         limit: force.then_some(FORCED),
         declared: None,
@@ -108,7 +108,7 @@ pub async fn release_katalog(
 
 /// The release of the kinds of one Katalog.
 struct ManualRelease<'a> {
-    wire: &'a Wire,
+    cluster: &'a Cluster,
     leases: ServedResource,
     revisions: Revisions,
     /// The uid of the Katalog.
@@ -134,7 +134,7 @@ impl ManualRelease<'_> {
             None => return Ok(ReleaseOutcome::Unproven),
         }
         let progress = ReleaseProgress::default();
-        let releasing = release_kind(self.wire, kind, &progress);
+        let releasing = release_kind(self.cluster, kind, &progress);
         let released = match self.limit {
             None => releasing.await?,
             Some(limit) => tokio::time::timeout(limit, releasing)
@@ -177,12 +177,12 @@ impl ManualRelease<'_> {
 /// # Errors
 /// The API server refused, or did not answer.
 pub async fn claimed_elsewhere(
-    wire: &Wire,
+    cluster: &Cluster,
     kind: &GroupKind,
     installation: &str,
     now: Timestamp,
 ) -> Result<Option<String>, RequestError> {
-    let leases = ServedResource::leases(wire);
+    let leases = ServedResource::leases(cluster);
     let Some(claim) = claim_of(&leases, &lease_of(kind)).await? else {
         return Ok(None);
     };

@@ -16,7 +16,7 @@ type Answer = Option<u16>;
 
 /// A cluster with a deleted Katalog that operated ponds, by its status lakes too, and by a stored revision carps; and the
 /// names of the objects that were patched or deleted.
-fn cluster(patched: Answer) -> (Wire, Arc<Mutex<Vec<String>>>) {
+fn cluster(patched: Answer) -> (Cluster, Arc<Mutex<Vec<String>>>) {
     let written = Arc::new(Mutex::new(Vec::new()));
     let writes = Arc::clone(&written);
     let service = service_fn(move |request: Request<Body>| {
@@ -45,7 +45,7 @@ fn cluster(patched: Answer) -> (Wire, Arc<Mutex<Vec<String>>>) {
             Ok::<_, Infallible>(Response::builder().status(code).body(answer).unwrap())
         }
     });
-    (Wire::new(kube::Client::new(service, "default")), written)
+    (Cluster::new(kube::Client::new(service, "default")), written)
 }
 
 fn missing() -> Value {
@@ -94,9 +94,9 @@ fn revision() -> Value {
 
 /// Releases the Katalog of such a cluster; returns the outcome of each kind, and what was written.
 async fn release(patch: Answer, force: bool) -> (Vec<String>, Vec<String>) {
-    let (wire, written) = cluster(patch);
+    let (cluster, written) = cluster(patch);
     let katalog = KatalogRef::new("shop".to_owned(), "waters".to_owned()).of(Declaring::Katalog);
-    let outcomes = release_katalog(&wire, &katalog, force).await.unwrap();
+    let outcomes = release_katalog(&cluster, &katalog, force).await.unwrap();
     let outcomes = outcomes.iter().map(|(kind, outcome)| match outcome {
         ReleaseOutcome::Released(released) => format!("{}: {}", kind.kind, released.resources),
         ReleaseOutcome::Claimed(holder) => format!("{}: {holder}", kind.kind),

@@ -19,7 +19,7 @@ use std::{
 
 use futures::{StreamExt, stream};
 use kube::api::ObjectMeta;
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::{
     api::{OperatedKind, names},
     plan::{self, GroupKind, MetadataKey, OperatorPlan},
@@ -94,7 +94,7 @@ impl ReleaseProgress {
 /// # Errors
 /// [`ReleaseError`]: the release is incomplete.
 pub async fn release_kind(
-    wire: &Wire,
+    cluster: &Cluster,
     kind: &OperatedKind,
     progress: &ReleaseProgress,
 ) -> Result<Released, ReleaseError> {
@@ -109,11 +109,11 @@ pub async fn release_kind(
         unmark(meta, &declared, worn.then_some(names::LABEL_MANAGED))
     };
     let is_marked = |meta: &ObjectMeta| unmark(meta).is_some();
-    let Some((resource, marked)) = list(wire, kind, &declared, &is_marked).await? else {
+    let Some((resource, marked)) = list(cluster, kind, &declared, &is_marked).await? else {
         return Ok(Released::default());
     };
     progress.begin(marked.len());
-    let children = release_children(wire, &marked, &declared).await?;
+    let children = release_children(cluster, &marked, &declared).await?;
     let resources = write_all(&resource, marked, &unmark, &|| progress.one_is_done()).await?;
     Ok(Released {
         resources,
@@ -141,18 +141,18 @@ pub fn operated(plan: &OperatorPlan) -> OperatedKind {
 
 /// Returns the resources of a kind that `is_kept` accepts, and where they are served.
 pub(super) async fn list(
-    wire: &Wire,
+    cluster: &Cluster,
     kind: &OperatedKind,
     declared: &DeclaredKinds,
     is_kept: MetadataFilter<'_>,
 ) -> Result<Option<(ServedResource, Vec<ObjectMeta>)>, RequestError> {
     let (places, fields) = (&declared.places, looks_at(declared));
-    let known = ServedResource::operated(wire, kind);
+    let known = ServedResource::operated(cluster, kind);
     let (resource, listed) = match known.list_metadata(places, None, &fields, is_kept).await {
         Err(error) if error.is_not_found() => {
             // The version may be gone while the kind is served in another version.
             let any_version = group_kind(kind);
-            let Some(other) = ServedResource::discover(wire, &any_version).await? else {
+            let Some(other) = ServedResource::discover(cluster, &any_version).await? else {
                 return Ok(None);
             };
             let other = other.in_part();
@@ -193,7 +193,7 @@ fn looks_at(declared: &DeclaredKinds) -> Projection {
 
 /// Removes our labels from the children of `parents` that have no controller.
 async fn release_children(
-    wire: &Wire,
+    cluster: &Cluster,
     parents: &[ObjectMeta],
     declared: &DeclaredKinds,
 ) -> Result<usize, ReleaseError> {
@@ -207,7 +207,7 @@ async fn release_children(
         .flat_map(|meta| inventory(meta, declared).kinds.clone())
         .collect::<BTreeSet<_>>()
     {
-        let Some(resource) = ServedResource::discover(wire, &kind).await? else {
+        let Some(resource) = ServedResource::discover(cluster, &kind).await? else {
             continue;
         };
         let resource = resource.in_part();

@@ -11,7 +11,7 @@ use super::*;
 type Asked = Arc<Mutex<Vec<(String, String, Value)>>>;
 
 /// A cluster that has these ponds, one on each page.
-fn cluster(ponds: Vec<Value>) -> (Wire, Asked) {
+fn cluster(ponds: Vec<Value>) -> (Cluster, Asked) {
     let (asked, ponds) = (Asked::default(), Arc::new(ponds));
     let seen = Arc::clone(&asked);
     let service = service_fn(move |request: Request<Body>| {
@@ -38,7 +38,7 @@ fn cluster(ponds: Vec<Value>) -> (Wire, Asked) {
             Ok::<_, Infallible>(Response::new(Body::from(answer.to_string().into_bytes())))
         }
     });
-    (Wire::new(kube::Client::new(service, "default")), asked)
+    (Cluster::new(kube::Client::new(service, "default")), asked)
 }
 
 fn pond(name: &str, labels: &Value, finalizers: &Value) -> Value {
@@ -62,7 +62,7 @@ fn ponds() -> OperatedKind {
 #[tokio::test(start_paused = true)]
 async fn only_the_metadata_of_resources_that_are_kept_is_remembered_of_any_number_of_pages() {
     let (label, none) = (json!({ names::LABEL_MANAGED: "true" }), json!([]));
-    let (wire, asked) = cluster(vec![
+    let (cluster, asked) = cluster(vec![
         pond("one", &json!({}), &none),
         pond("two", &label, &none),
         pond("three", &json!({}), &none),
@@ -72,7 +72,7 @@ async fn only_the_metadata_of_resources_that_are_kept_is_remembered_of_any_numbe
         ..DeclaredKinds::default()
     };
     let is_kept = |meta: &ObjectMeta| is_operated(meta, false);
-    let found = list(&wire, &ponds(), &declared, &is_kept).await.unwrap();
+    let found = list(&cluster, &ponds(), &declared, &is_kept).await.unwrap();
     let (_, found) = found.unwrap();
     let names: Vec<Option<&str>> = found.iter().map(|meta| meta.name.as_deref()).collect();
     assert_eq!(names, [Some("two")]);
@@ -93,13 +93,13 @@ async fn children_of_another_operator_keep_their_label_in_a_release() {
     let own = json!({ names::LABEL_MANAGED: "true" });
     let child = json!({ names::LABEL_MANAGED: "true", names::LABEL_OWNER_UID: "u-lake" });
     let (none, held) = (json!([]), json!([names::FINALIZER]));
-    let (wire, asked) = cluster(vec![
+    let (cluster, asked) = cluster(vec![
         pond("of-a-lake", &child, &none),
         pond("operated", &child, &held),
         pond("own", &own, &none),
     ]);
     let progress = ReleaseProgress::default();
-    let released = release_kind(&wire, &ponds(), &progress).await.unwrap();
+    let released = release_kind(&cluster, &ponds(), &progress).await.unwrap();
     assert_eq!(released.resources, 2);
     let asked = asked.lock().unwrap();
     let patch = |name: &str| {

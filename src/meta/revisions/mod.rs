@@ -8,7 +8,7 @@ mod packed;
 use std::collections::BTreeMap;
 
 use kube::api::DynamicObject;
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::{
     api::names,
     plan::KatalogRef,
@@ -84,8 +84,8 @@ struct Stored {
 
 impl Revisions {
     /// Returns the revisions of the Katalog with that uid: another one of the same name has its own.
-    pub(crate) fn new(wire: &Wire, katalog: &KatalogRef, uid: &str) -> Self {
-        let resource = ServedResource::revisions(wire);
+    pub(crate) fn new(cluster: &Cluster, katalog: &KatalogRef, uid: &str) -> Self {
+        let resource = ServedResource::revisions(cluster);
         Self {
             resource,
             katalog: katalog.clone(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::api::DynamicObject;
-use orkestra_cluster::{watch::Informers, wire::Served};
+use orkestra_cluster::{requests::Served, watch::Informers};
 use orkestra_core::compose::{Artifact, Fetched};
 use serde_json::Value;
 

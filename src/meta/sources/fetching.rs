@@ -73,7 +73,7 @@ async fn secret(
         message,
         permanent: false,
     };
-    let secrets = ServedResource::secrets(&context.runtime.wire);
+    let secrets = ServedResource::secrets(&context.runtime.cluster);
     let found = secrets.get(Some(&of.namespace), name).await;
     let found =
         found.map_err(|error| transient(format!("cannot read Secret `{name}`: {error}")))?;

@@ -1,6 +1,6 @@
 //! How the API server serves a kind.
 
-use orkestra_cluster::wire::{Served, WireError};
+use orkestra_cluster::requests::{ClusterError, Served};
 use orkestra_core::plan::{GroupKind, ResourceType};
 
 use super::Context;
@@ -14,7 +14,7 @@ impl Context {
         &self,
         kind: &GroupKind,
         declared: Option<&ResourceType>,
-    ) -> Result<Option<Served>, WireError> {
+    ) -> Result<Option<Served>, ClusterError> {
         let crds = &self.crds;
         if let Some(crd) = crds.get(kind) {
             // An inventory names no version: any served version shows the same objects.
@@ -30,13 +30,13 @@ impl Context {
                 return Ok(Some(served));
             }
             return self
-                .wire
+                .cluster
                 .discover(&kind.group, &declared.version, &kind.kind)
                 .await;
         }
-        for version in self.wire.versions(&kind.group).await? {
+        for version in self.cluster.versions(&kind.group).await? {
             if let Some(served) = self
-                .wire
+                .cluster
                 .discover(&kind.group, &version, &kind.kind)
                 .await?
             {

@@ -10,8 +10,8 @@ use std::{fmt, sync::Arc};
 use orkestra_cluster::{
     client::flow::Flow,
     reach::Reach,
+    requests::Cluster,
     watch::{Crds, Informers, Reports},
-    wire::Wire,
 };
 use orkestra_core::plan::{ObjectKey, policy::ChildPolicy};
 use orkestra_ground::{Clock, Entropy};
@@ -28,7 +28,7 @@ use crate::{
 /// Passed to every operator. Nothing in it is global, so a test can run several runtimes side by side.
 pub struct Context {
     /// Requests to the cluster.
-    pub wire: Wire,
+    pub cluster: Cluster,
     /// Watches, shared by all operators.
     pub informers: Informers,
     /// The CRDs of the cluster.
@@ -75,12 +75,12 @@ impl Context {
         metrics.leader().set(1);
         let gauge = metrics.api_server_reachable();
         let reach = Reach::new(client.clone(), entropy.clone(), gauge);
-        let wire = Wire::reaching(client, reach).in_turn(flow.clone());
-        let events = EventSink::start(&wire, flow.clone(), &metrics, clock.clone());
+        let cluster = Cluster::reaching(client, reach).in_turn(flow.clone());
+        let events = EventSink::start(&cluster, flow.clone(), &metrics, clock.clone());
         let reports = Reports::new(Unreadable::new(events.clone(), metrics.clone()));
         Ok(Self {
-            informers: Informers::new(wire.clone(), entropy.clone()).reporting(reports.clone()),
-            crds: Crds::start(wire.clone(), entropy.clone(), reports),
+            informers: Informers::new(cluster.clone(), entropy.clone()).reporting(reports.clone()),
+            crds: Crds::start(cluster.clone(), entropy.clone(), reports),
             events,
             external: Client::closed(),
             leadership: Leadership::alone(lead::identity(&lead::host(), &entropy)),
@@ -92,7 +92,7 @@ impl Context {
             admission: false,
             logs_writes: false,
             faults: Faults::default(),
-            wire,
+            cluster,
             entropy,
             clock,
             metrics,

@@ -1,6 +1,6 @@
 //! Reports of unreadable objects: an Event about each, and a metric.
 
-use orkestra_cluster::{watch::Report, wire::Served};
+use orkestra_cluster::{requests::Served, watch::Report};
 use orkestra_core::{reasons::Reason, reconcile::record::Identity};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! Children that the API server has and the watches do not show.
 
-use orkestra_cluster::wire::{Form, Scope, WireError};
+use orkestra_cluster::requests::{ClusterError, Form, Scope};
 use orkestra_core::{
     api::names,
     reconcile::{
@@ -41,7 +41,7 @@ pub(super) async fn hidden(pass: &Pass<'_>, cr: &CrRecord) -> KeepReasons {
                     found
                 }
                 // Its CRD was deleted, with all objects.
-                Err(WireError::NotServed(_) | WireError::NotFound(_)) => break,
+                Err(ClusterError::NotServed(_) | ClusterError::NotFound(_)) => break,
                 Err(error) => {
                     left.failures.push(unlisted(kind, error));
                     break;
@@ -64,9 +64,9 @@ pub(super) async fn hidden(pass: &Pass<'_>, cr: &CrRecord) -> KeepReasons {
 }
 
 /// Returns the failure for a kind whose children cannot be listed.
-fn unlisted(kind: &Kind, error: WireError) -> Failure {
+fn unlisted(kind: &Kind, error: ClusterError) -> Failure {
     let why = match error {
-        WireError::Forbidden { message, .. } => Unread::Forbidden(message),
+        ClusterError::Forbidden { message, .. } => Unread::Forbidden(message),
         other => Unread::Unavailable(other.to_string()),
     };
     waiting_for::unread(&kind.served().group_kind(), &why)
@@ -80,7 +80,7 @@ async fn uncollected_page(
     cr: &CrRecord,
     (kind, scope): (&Kind, &Scope),
     next: Option<&str>,
-) -> Result<(Vec<ObservedChild>, Option<String>), WireError> {
+) -> Result<(Vec<ObservedChild>, Option<String>), ClusterError> {
     let group_kind = kind.served().group_kind();
     let (uid, manager) = (&cr.id.uid, &*pass.bound.manager);
     let owner = pass.bound.owner_mark(&cr.id);

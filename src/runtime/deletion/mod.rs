@@ -14,8 +14,8 @@ pub(super) mod orphans;
 use std::{sync::Arc, time::Duration};
 
 use orkestra_cluster::{
+    requests::{ClusterError, Propagation},
     watch::WatchProblem,
-    wire::{Propagation, WireError},
 };
 use orkestra_core::{
     api::names,
@@ -233,7 +233,7 @@ async fn delete(
         log_write(pass, &cr.id.key, key, Action::Deleted);
     }
     match answer {
-        Ok(None) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(None),
+        Ok(None) | Err(ClusterError::NotFound(_) | ClusterError::Conflict { .. }) => Ok(None),
         Ok(Some(stays)) => {
             let now = self::child(&key.kind, &stays).unwrap_or_else(|| child.clone());
             kind.store().answer(&stays);
@@ -254,7 +254,7 @@ async fn remove_labels(pass: &Pass<'_>, key: &ChildKey) -> Result<(), Failure> {
         .patch_metadata(kind.served(), &key.object, &body, &pass.bound.manager)
         .await
     {
-        Ok(_) | Err(WireError::NotFound(_)) => Ok(()),
+        Ok(_) | Err(ClusterError::NotFound(_)) => Ok(()),
         Err(error) => Err(failure(key, &error)),
     }
 }
@@ -315,7 +315,7 @@ async fn remove_finalizer(pass: &Pass<'_>, observed: &Observed) -> Passed {
     wait(pass, observed, executed).await.retried()
 }
 
-async fn patch_cr(pass: &Pass<'_>, cr: &CrRecord, metadata: Node) -> Result<(), WireError> {
+async fn patch_cr(pass: &Pass<'_>, cr: &CrRecord, metadata: Node) -> Result<(), ClusterError> {
     let body = Node::object([("metadata", metadata)]);
     let answer = pass
         .patch_metadata(pass.bound.served(), &cr.id.key, &body, &pass.bound.manager)

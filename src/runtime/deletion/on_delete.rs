@@ -1,7 +1,7 @@
 //! `onDelete`: creates Jobs and waits for them, and deletes listed children, step by step. The core decides what comes next.
 
 use jiff::Timestamp;
-use orkestra_cluster::wire::{Propagation, WireError};
+use orkestra_cluster::requests::{ClusterError, Propagation};
 use orkestra_core::{
     plan::ChildKey,
     reconcile::{
@@ -172,8 +172,8 @@ async fn create(pass: &Pass<'_>, observed: &Observed, job: &OnDeleteJob) -> Resu
             kind.store().answer(&answer);
             Ok(Made::Now)
         }
-        Err(WireError::Terminating(message)) => Ok(Made::Never(message)),
-        Err(WireError::AlreadyExists(_)) => {
+        Err(ClusterError::Terminating(message)) => Ok(Made::Never(message)),
+        Err(ClusterError::AlreadyExists(_)) => {
             let live = pass.shared.requests.get(kind.served(), key).await;
             let live = live.map_err(|error| failure(&job.key, &error))?;
             let ours = ChildRecord::read(&job.key.kind, &live, &[]).is_ok_and(|record| {

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeSet;
 
-use orkestra_cluster::wire::{Propagation, WireError};
+use orkestra_cluster::requests::{ClusterError, Propagation};
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reasons::Reason,
@@ -35,7 +35,7 @@ use crate::runtime::{
 async fn leftover_children(
     pass: &Pass<'_>,
     (key, own): (&ObjectKey, Option<&Uid>),
-) -> Result<Vec<ObservedChild>, WireError> {
+) -> Result<Vec<ObservedChild>, ClusterError> {
     let mut uids = pass.shared.orphaned(key);
     uids.retain(|uid, _| Some(uid) != own);
     let mut found = Vec::new();

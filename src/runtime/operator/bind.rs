@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use orkestra_cluster::{
+    requests::{Scope, Served},
     watch::{Scoped, Subscriber, Watched},
-    wire::{Scope, Served},
 };
 use orkestra_core::{
     api::names,

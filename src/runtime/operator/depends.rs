@@ -34,7 +34,7 @@ pub(in crate::runtime) async fn follow(
 ) {
     let operators = &shared.context.operators;
     let mut listed = operators.changed();
-    let mut reach = shared.context.wire.reach().view();
+    let mut reach = shared.context.cluster.reach().view();
     loop {
         listed.mark_unchanged();
         shared.queue.pause(!reach.borrow_and_update().is_up);

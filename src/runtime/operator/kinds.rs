@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use orkestra_cluster::wire::{Served, WireError};
+use orkestra_cluster::requests::{ClusterError, Served};
 use orkestra_core::{
     plan::{GroupKind, OperatorPlan, ResourceType},
     reconcile::inventory::DeclaredKinds,
@@ -49,7 +49,7 @@ pub(in crate::runtime) async fn find(
     plan: &OperatorPlan,
     bound: Option<&BoundPlan>,
     kinds: BTreeSet<GroupKind>,
-) -> Result<ServedKinds, WireError> {
+) -> Result<ServedKinds, ClusterError> {
     let mut found = ServedKinds::default();
     for kind in kinds {
         let declared = plan.kinds().find(|declared| declared.group_kind() == kind);

@@ -139,7 +139,14 @@ fn pending(
     bound: Option<&BoundPlan>,
     life: &Life,
 ) -> Vec<OperatorProblem> {
-    let is_up = shared.context.wire.reach().view().borrow().away.is_none();
+    let is_up = shared
+        .context
+        .cluster
+        .reach()
+        .view()
+        .borrow()
+        .away
+        .is_none();
     if bound.is_none() || plans.is_current() || !is_up {
         return Vec::new();
     }
@@ -174,7 +181,7 @@ fn problems(
 ) -> Vec<OperatorProblem> {
     let bound = running.or(life.pending.as_deref());
     let mut problems = Vec::new();
-    let away = shared.context.wire.reach().view().borrow().away.clone();
+    let away = shared.context.cluster.reach().view().borrow().away.clone();
     if let Some(away) = away {
         // All other read failures have the same cause.
         return vec![OperatorProblem {

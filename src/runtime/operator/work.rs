@@ -97,7 +97,7 @@ async fn one(shared: &Shared, taken: TakenKey<ObjectKey>) {
         (shared.metrics).pass_ended(outcome, (trigger, wrote), took);
         shared.passes.ended(took, outcome == PassOutcome::Error);
     }
-    if passed.is_lost(shared.context.wire.reach()) {
+    if passed.is_lost(shared.context.cluster.reach()) {
         // Queued again without counting as an attempt; it runs once the API server is reachable.
         shared.queue.add(key, Lane::Changed);
         taken.done();

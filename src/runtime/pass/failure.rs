@@ -1,6 +1,6 @@
 //! What a status and an Event say about a refused request.
 
-use orkestra_cluster::wire::WireError;
+use orkestra_cluster::requests::ClusterError;
 use orkestra_core::{
     plan::ChildKey,
     reasons::Reason,
@@ -14,7 +14,7 @@ const WITHHELD: &str =
     "the API server's message is not shown, because the object contains values of a Secret";
 
 /// Describes a refused request.
-pub(in crate::runtime) fn failure(key: &ChildKey, error: &WireError) -> Failure {
+pub(in crate::runtime) fn failure(key: &ChildKey, error: &ClusterError) -> Failure {
     Failure {
         reason: error.reason(),
         at: key.to_string(),
@@ -43,7 +43,7 @@ pub(in crate::runtime) fn withheld(failure: Failure, shows_secrets: bool) -> Fai
 pub(in crate::runtime) fn failure_of_cr(
     bound: &BoundPlan,
     cr: &CrRecord,
-    error: &WireError,
+    error: &ClusterError,
 ) -> Failure {
     failure(
         &ChildKey {

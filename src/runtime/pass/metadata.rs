@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use orkestra_cluster::wire::WireError;
+use orkestra_cluster::requests::ClusterError;
 use orkestra_core::{
     api::names,
     plan::ChildKey,
@@ -70,7 +70,7 @@ pub(in crate::runtime) async fn write_metadata(
             Ok(now.filter(|now| now.id.uid == cr.id.uid && now.deleting == cr.deleting))
         }
         // The uid that the request names no longer exists: the custom resource was deleted, perhaps created again.
-        Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(None),
+        Err(ClusterError::NotFound(_) | ClusterError::Conflict { .. }) => Ok(None),
         Err(error) => Err(failure_of_cr(pass.bound, cr, &error)),
     }
 }

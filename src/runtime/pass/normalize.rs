@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use orkestra_cluster::wire::{Served, WireError};
+use orkestra_cluster::requests::{ClusterError, Served};
 use orkestra_core::{
     api::names,
     reasons::Remark,
@@ -56,16 +56,16 @@ pub(in crate::runtime) async fn store(
             observed.cr = stored(pass, normalization, &answer)?;
             Ok(())
         }
-        Err(WireError::NotFound(_)) => Err(Passed::settled()),
-        Err(WireError::Conflict { .. }) => Err(Passed {
+        Err(ClusterError::NotFound(_)) => Err(Passed::settled()),
+        Err(ClusterError::Conflict { .. }) => Err(Passed {
             next: NextPass::Retry,
             error: None,
         }),
-        Err(error @ WireError::Forbidden { .. }) => {
+        Err(error @ ClusterError::Forbidden { .. }) => {
             normalization.withhold(&error.to_string());
             Ok(())
         }
-        Err(error) if error.is_permanent() || matches!(error, WireError::Denied { .. }) => {
+        Err(error) if error.is_permanent() || matches!(error, ClusterError::Denied { .. }) => {
             // The same values would be refused again.
             pass.memory().normalized = Some(state);
             normalization.withhold(&error.to_string());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use orkestra_cluster::{reach::Reach, wire::WireError};
+use orkestra_cluster::{reach::Reach, requests::ClusterError};
 use orkestra_core::{
     reasons::{Reason, RetryWhen},
     reconcile::{record::CrRecord, verdict::Executed},
@@ -78,10 +78,10 @@ impl Passed {
 
 /// Returns the result of a pass whose last write of the custom resource was refused with `error`. It is over if the custom
 /// resource is gone; another state of it needs another pass.
-pub(in crate::runtime) fn refused(pass: &Pass<'_>, cr: &CrRecord, error: &WireError) -> Passed {
+pub(in crate::runtime) fn refused(pass: &Pass<'_>, cr: &CrRecord, error: &ClusterError) -> Passed {
     match error {
-        WireError::NotFound(_) => Passed::settled(),
-        WireError::Conflict { .. } => Passed {
+        ClusterError::NotFound(_) => Passed::settled(),
+        ClusterError::Conflict { .. } => Passed {
             next: NextPass::Retry,
             error: None,
         },

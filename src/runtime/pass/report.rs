@@ -1,7 +1,7 @@
 //! Writes the status of a custom resource after a pass.
 
 use jiff::Timestamp;
-use orkestra_cluster::wire::WireError;
+use orkestra_cluster::requests::ClusterError;
 use orkestra_core::{
     reconcile::{
         record::{CrRecord, Observed},
@@ -86,10 +86,10 @@ pub(super) async fn write_status(
                     NextPass::Again
                 }
             }
-            Err(WireError::NotFound(_)) => NextPass::Settled,
-            Err(WireError::Conflict { .. }) => NextPass::Retry,
-            Err(WireError::Forbidden { .. }) => NextPass::After(WAIT),
-            Err(error @ WireError::Invalid { .. }) => {
+            Err(ClusterError::NotFound(_)) => NextPass::Settled,
+            Err(ClusterError::Conflict { .. }) => NextPass::Retry,
+            Err(ClusterError::Forbidden { .. }) => NextPass::After(WAIT),
+            Err(error @ ClusterError::Invalid { .. }) => {
                 // It quotes no value of a Secret: the compiler refuses a status with one.
                 let words = error.to_string();
                 let mut failed = failure_of_cr(pass.bound, &after.cr, &error);

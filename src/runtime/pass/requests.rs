@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use orkestra_cluster::wire::{Deletion, Propagation, Served, WireError};
+use orkestra_cluster::requests::{ClusterError, Deletion, Propagation, Served};
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::record::{Identity, Uid},
@@ -21,11 +21,11 @@ impl Pass<'_> {
         body: &Node,
         manager: &str,
         force: bool,
-    ) -> Result<Node, WireError> {
+    ) -> Result<Node, ClusterError> {
         let answer = self
             .shared
             .requests
-            .wire
+            .cluster
             .apply(kind, key, manager, force, body)
             .await;
         self.wrote(RequestType::Apply, Verb::Apply, kind, answer)
@@ -38,11 +38,11 @@ impl Pass<'_> {
         key: &ObjectKey,
         body: &Node,
         manager: &str,
-    ) -> Result<Node, WireError> {
+    ) -> Result<Node, ClusterError> {
         let answer = self
             .shared
             .requests
-            .wire
+            .cluster
             .create(kind, key, manager, body)
             .await;
         self.wrote(RequestType::Create, Verb::Create, kind, answer)
@@ -55,13 +55,13 @@ impl Pass<'_> {
         key: &ObjectKey,
         uid: &Uid,
         propagation: Propagation,
-    ) -> Result<Option<Node>, WireError> {
+    ) -> Result<Option<Node>, ClusterError> {
         let how = Deletion {
             propagation,
             uid: Some(&uid.to_string()),
             resource_version: None,
         };
-        let answer = self.shared.requests.wire.delete(kind, key, &how).await;
+        let answer = self.shared.requests.cluster.delete(kind, key, &how).await;
         self.wrote(RequestType::Delete, Verb::Delete, kind, answer)
     }
 
@@ -71,13 +71,13 @@ impl Pass<'_> {
         kind: &Served,
         key: &ObjectKey,
         id: &Identity,
-    ) -> Result<Option<Node>, WireError> {
+    ) -> Result<Option<Node>, ClusterError> {
         let how = Deletion {
             propagation: Propagation::Background,
             uid: Some(&id.uid.to_string()),
             resource_version: Some(&id.resource_version.to_string()),
         };
-        let answer = self.shared.requests.wire.delete(kind, key, &how).await;
+        let answer = self.shared.requests.cluster.delete(kind, key, &how).await;
         self.wrote(RequestType::Delete, Verb::Delete, kind, answer)
     }
 
@@ -88,11 +88,11 @@ impl Pass<'_> {
         key: &ObjectKey,
         body: &Node,
         manager: &str,
-    ) -> Result<Node, WireError> {
+    ) -> Result<Node, ClusterError> {
         let answer = self
             .shared
             .requests
-            .wire
+            .cluster
             .apply(kind, key, manager, true, body)
             .await;
         self.wrote(RequestType::Apply, Verb::ApplyMetadata, kind, answer)
@@ -105,7 +105,7 @@ impl Pass<'_> {
         key: &ObjectKey,
         body: &Node,
         manager: &str,
-    ) -> Result<Node, WireError> {
+    ) -> Result<Node, ClusterError> {
         let count = (RequestType::Apply, Verb::ApplyMetadata);
         self.merge_patch(count, kind, key, None, (manager, body))
             .await
@@ -118,7 +118,7 @@ impl Pass<'_> {
         key: &ObjectKey,
         body: &Node,
         manager: &str,
-    ) -> Result<Node, WireError> {
+    ) -> Result<Node, ClusterError> {
         let count = (RequestType::Apply, Verb::Normalize);
         self.merge_patch(count, kind, key, None, (manager, body))
             .await
@@ -132,7 +132,7 @@ impl Pass<'_> {
         subresource: bool,
         body: &Node,
         manager: &str,
-    ) -> Result<Node, WireError> {
+    ) -> Result<Node, ClusterError> {
         let count = (RequestType::Status, Verb::PatchStatus);
         let subresource = subresource.then_some("status");
         self.merge_patch(count, kind, key, subresource, (manager, body))
@@ -146,11 +146,11 @@ impl Pass<'_> {
         key: &ObjectKey,
         subresource: Option<&str>,
         (manager, body): (&str, &Node),
-    ) -> Result<Node, WireError> {
+    ) -> Result<Node, ClusterError> {
         let answer = self
             .shared
             .requests
-            .wire
+            .cluster
             .merge_patch(kind, key, subresource, manager, body)
             .await;
         self.wrote(request, verb, kind, answer)
@@ -161,8 +161,8 @@ impl Pass<'_> {
         request: RequestType,
         verb: Verb,
         kind: &Served,
-        answer: Result<T, WireError>,
-    ) -> Result<T, WireError> {
+        answer: Result<T, ClusterError>,
+    ) -> Result<T, ClusterError> {
         if answer.is_ok() {
             self.shared.metrics.wrote(verb);
             self.wrote.store(true, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use orkestra_cluster::wire::WireError;
+use orkestra_cluster::requests::ClusterError;
 use orkestra_core::{
     plan::ChildKey,
     reconcile::{
@@ -27,7 +27,7 @@ pub(in crate::runtime) async fn report(
     fault: &Fault,
 ) -> Passed {
     pass.memory().ready = false;
-    let failure = failure_of_cr(pass.bound, cr, &WireError::Unreadable(fault.to_string()));
+    let failure = failure_of_cr(pass.bound, cr, &ClusterError::Unreadable(fault.to_string()));
     let mut executed = Executed {
         failures: vec![failure],
         ..Executed::default()

@@ -6,8 +6,8 @@ use std::{
 };
 
 use orkestra_cluster::{
+    requests::Served,
     watch::{MemoryUse, Scoped, WatchProblem, WatchState},
-    wire::Served,
 };
 use orkestra_core::{
     plan::{ChildKey, ChildPlan, GroupKind, ObjectKey, ObjectNamespaces, OperatorPlan},

@@ -118,9 +118,9 @@ impl Shared {
         let share = wanted.plan.full_name();
         let changed = Arc::new(Notify::new());
         let client = context.external.of_operator(&share);
-        let wire = context.wire.on_account_of(Share::new(share)).in_part();
+        let cluster = context.cluster.on_account_of(Share::new(share)).in_part();
         Self {
-            requests: Requests::new(wire, changed.clone()),
+            requests: Requests::new(cluster, changed.clone()),
             sources: OperatorSources::new(&context, client, &queue),
             context,
             plans: watch::Sender::new(Plans::new(wanted)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use orkestra_cluster::wire::WireError;
+use orkestra_cluster::requests::ClusterError;
 use orkestra_core::{
     plan::{GroupKind, ObjectKey},
     reconcile::record::{ChildRecord, Identity, OwnerMark, Uid},
@@ -97,10 +97,10 @@ pub(in crate::runtime) async fn live_uid(
     shared: &Shared,
     bound: &BoundPlan,
     key: &ObjectKey,
-) -> Result<Option<Uid>, WireError> {
+) -> Result<Option<Uid>, ClusterError> {
     match shared.requests.get(bound.served(), key).await {
         Ok(object) => Ok(Identity::read(&object).ok().map(|id| id.uid)),
-        Err(WireError::NotFound(_) | WireError::NotServed(_)) => Ok(None),
+        Err(ClusterError::NotFound(_) | ClusterError::NotServed(_)) => Ok(None),
         Err(error) => Err(error),
     }
 }

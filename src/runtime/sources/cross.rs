@@ -16,8 +16,8 @@ use std::{
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use orkestra_cluster::{
+    requests::{Scope, Served},
     watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served},
 };
 use orkestra_core::{
     plan::{

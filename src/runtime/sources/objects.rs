@@ -15,8 +15,8 @@ use std::{
 };
 
 use orkestra_cluster::{
+    requests::{ClusterError, Scope, Served},
     watch::{Handle, Presence, Record, Subscriber, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served, WireError},
 };
 use orkestra_core::{
     decode::Version,
@@ -187,7 +187,7 @@ impl Objects {
                 }
                 Some(Answer::Ready(content))
             }
-            Err(WireError::NotFound(_)) => {
+            Err(ClusterError::NotFound(_)) => {
                 lock(&self.known).remove(object);
                 // A deleted child: its watch will report that.
                 made.is_none().then_some(Answer::Absent)

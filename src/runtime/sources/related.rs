@@ -7,8 +7,8 @@ use std::{
 };
 
 use orkestra_cluster::{
+    requests::{Scope, Served},
     watch::{Change, MemoryUse, Scoped, Subscriber, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served},
 };
 use orkestra_core::{
     enrich::Relation,

@@ -14,8 +14,8 @@ use std::{
 };
 
 use orkestra_cluster::{
+    requests::{ClusterError, Form, Scope, autoscalers},
     watch::{Change, Handle, Subscriber, WatchProblem, Watched},
-    wire::{Form, Scope, WireError, autoscalers},
 };
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey},
@@ -74,7 +74,7 @@ impl Scalers {
         owner: &ObjectKey,
         child: &ChildKey,
         namespace: Option<&str>,
-    ) -> Result<Option<String>, WireError> {
+    ) -> Result<Option<String>, ClusterError> {
         let target = Scaler::of_target(child);
         let known = lock(&self.watches).get(&namespace.map(Into::into)).cloned();
         let watch = match known {
@@ -161,7 +161,7 @@ async fn list(
     requests: &Requests,
     child: &ChildKey,
     target: &Uid,
-) -> Result<Option<String>, WireError> {
+) -> Result<Option<String>, ClusterError> {
     let scope = Scope {
         namespace: child.object.namespace.as_deref().map(str::to_owned),
         ..Scope::default()
@@ -183,7 +183,7 @@ async fn list(
             .await;
         next = match answer {
             Ok(next) => next,
-            Err(WireError::NotFound(_) | WireError::NotServed(_)) => return Ok(None),
+            Err(ClusterError::NotFound(_) | ClusterError::NotServed(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
         if found.is_some() || next.is_none() {

@@ -28,7 +28,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use sha2::{Digest as _, Sha256};
 use tokio::{
     sync::Semaphore,
@@ -110,10 +110,10 @@ impl Access {
         Self(None)
     }
 
-    /// Access for clients that the API server behind `wire` authenticates and permits.
-    pub fn reviewed(wire: &Wire) -> Self {
+    /// Access for clients that the API server behind `cluster` authenticates and permits.
+    pub fn reviewed(cluster: &Cluster) -> Self {
         Self(Some(Arc::new(Guard {
-            reviewer: Reviewer::new(wire),
+            reviewer: Reviewer::new(cluster),
             room: Semaphore::new(AT_ONCE + WAITING),
             slots: Semaphore::new(AT_ONCE),
             known: Mutex::new(AccessCache {

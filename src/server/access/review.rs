@@ -9,7 +9,7 @@ use k8s_openapi::api::{
 };
 use orkestra_cluster::{
     client::flow::Share,
-    wire::{Wire, WireError},
+    requests::{Cluster, ClusterError},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -29,14 +29,14 @@ impl TokenUser {
 
 /// Requests reviews from the API server.
 pub(super) struct Reviewer {
-    wire: Wire,
+    cluster: Cluster,
 }
 
 impl Reviewer {
-    /// Sends requests through `wire`, on an account of their own.
-    pub(super) fn new(wire: &Wire) -> Self {
+    /// Sends requests through `cluster`, on an account of their own.
+    pub(super) fn new(cluster: &Cluster) -> Self {
         Self {
-            wire: wire.on_account_of(Share::new("http")),
+            cluster: cluster.on_account_of(Share::new("http")),
         }
     }
 
@@ -85,13 +85,16 @@ impl Reviewer {
         T: Resource + Serialize + DeserializeOwned,
     {
         let resource = T::URL_PATH_SEGMENT;
-        self.wire.review(review).await.map_err(|error| match error {
-            WireError::Unavailable(error) => {
-                tracing::warn!(error, resource, "review failed");
-                "the API server did not answer".to_owned()
-            }
-            // The API server's response names the missing permission.
-            error => format!("the API server refused to create {resource}: {error}"),
-        })
+        self.cluster
+            .review(review)
+            .await
+            .map_err(|error| match error {
+                ClusterError::Unavailable(error) => {
+                    tracing::warn!(error, resource, "review failed");
+                    "the API server did not answer".to_owned()
+                }
+                // The API server's response names the missing permission.
+                error => format!("the API server refused to create {resource}: {error}"),
+            })
     }
 }

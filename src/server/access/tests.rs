@@ -80,7 +80,7 @@ fn cluster(delay: Duration) -> (Access, Arc<Asked>) {
         }
     });
     (
-        Access::reviewed(&Wire::new(kube::Client::new(service, "default"))),
+        Access::reviewed(&Cluster::new(kube::Client::new(service, "default"))),
         asked,
     )
 }
@@ -301,7 +301,7 @@ async fn an_api_server_that_does_not_answer_is_503_and_is_asked_again() {
         let body = kube::client::Body::from(status.to_string().into_bytes());
         Ok::<_, std::convert::Infallible>(HttpResponse::builder().status(403).body(body).unwrap())
     });
-    let access = Access::reviewed(&Wire::new(kube::Client::new(refuse, "default")));
+    let access = Access::reviewed(&Cluster::new(kube::Client::new(refuse, "default")));
     let (code, body, _) = send(&access, "10.1.2.3", Some("reader"), "/metrics").await;
     assert_eq!(code, 503);
     assert!(

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use orkestra_cluster::{
     client::flow::Share,
-    wire::{RawResponse, Served, Wire},
+    requests::{Cluster, RawResponse, Served},
 };
 use orkestra_core::plan::ResourceType;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -170,21 +170,21 @@ pub(super) struct ListParams<'a> {
 /// Reads objects from the API server.
 #[derive(Clone)]
 pub(super) struct Reader {
-    wire: Wire,
+    cluster: Cluster,
 }
 
 impl Reader {
-    /// Reads through `wire`, on an account of its own.
-    pub(super) fn new(wire: &Wire) -> Self {
+    /// Reads through `cluster`, on an account of its own.
+    pub(super) fn new(cluster: &Cluster) -> Self {
         Self {
-            wire: wire.on_account_of(Share::new("http")),
+            cluster: cluster.on_account_of(Share::new("http")),
         }
     }
 
     /// Returns how the API server serves a kind.
     pub(super) async fn discover(&self, kind: &ResourceType) -> Result<Served, ApiError> {
         let (group, version) = (&kind.group, &kind.version);
-        let found = self.wire.discover(group, version, &kind.kind).await?;
+        let found = self.cluster.discover(group, version, &kind.kind).await?;
         found.ok_or_else(|| ApiError::not_found("the cluster does not serve this kind", ""))
     }
 
@@ -267,7 +267,7 @@ impl Reader {
 
     /// Returns the text of a response; `None` if it is too long.
     async fn fetch(&self, path: &str, accept: &str) -> Result<Option<Bytes>, ApiError> {
-        let RawResponse { status, body } = self.wire.raw(path, accept, LONGEST_ANSWER).await?;
+        let RawResponse { status, body } = self.cluster.raw(path, accept, LONGEST_ANSWER).await?;
         let Some(text) = body else {
             return Ok(None);
         };

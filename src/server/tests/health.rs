@@ -80,8 +80,8 @@ async fn an_api_server_that_is_away_is_reported_and_the_process_lives() {
     let client = kube::Client::new(nobody, "default");
     let reach = Reach::new(client.clone(), orkestra_ground::Entropy::seeded(7), gauge);
     let one = katalog("marsh", "reeds", vec![("pond", status())]);
-    let wire = Wire::reaching(client, reach.clone());
-    let pages = pages(vec![one], &wire);
+    let cluster = Cluster::reaching(client, reach.clone());
+    let pages = pages(vec![one], &cluster);
     pages.stage.set_ready();
     assert_eq!(send(&pages, "GET", "/readyz").await.0, 200);
     for _ in 0..9 {

@@ -56,10 +56,10 @@ async fn a_silent_api_server_ends_in_504() {
     let service = service_fn(|_: Request<kube::client::Body>| {
         std::future::pending::<Result<Response<kube::client::Body>, std::convert::Infallible>>()
     });
-    let wire = Wire::new(kube::Client::new(service, "default"));
+    let cluster = Cluster::new(kube::Client::new(service, "default"));
     let pages = pages(
         vec![katalog("marsh", "reeds", vec![("pond", status())])],
-        &wire,
+        &cluster,
     );
     let (code, _) =
         tokio::time::timeout(Duration::from_mins(1), get_json(&pages, "/katalog/pond/cr"))

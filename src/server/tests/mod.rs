@@ -29,7 +29,7 @@ use crate::{
 const NOW: &str = "2031-05-06T07:08:09Z";
 
 /// A cluster that has responses for some paths, including the query.
-fn cluster(answers: BTreeMap<&'static str, Value>) -> Wire {
+fn cluster(answers: BTreeMap<&'static str, Value>) -> Cluster {
     let answers = Arc::new(answers);
     let service = service_fn(move |request: Request<kube::client::Body>| {
         let answers = answers.clone();
@@ -57,7 +57,7 @@ fn cluster(answers: BTreeMap<&'static str, Value>) -> Wire {
             Ok::<_, std::convert::Infallible>(Response::builder().status(code).body(body).unwrap())
         }
     });
-    Wire::new(kube::Client::new(service, "default"))
+    Cluster::new(kube::Client::new(service, "default"))
 }
 
 fn status() -> OperatorStatus {
@@ -120,13 +120,13 @@ fn katalog(namespace: &str, name: &str, operators: Vec<(&str, OperatorStatus)>) 
     }
 }
 
-fn pages(katalogs: Vec<KatalogView>, wire: &Wire) -> Pages {
+fn pages(katalogs: Vec<KatalogView>, cluster: &Cluster) -> Pages {
     let clock = Clock::new(|| NOW.parse().unwrap());
     Pages::new(
         Directory::fixed(katalogs),
         Metrics::new().unwrap(),
         Stage::default(),
-        wire,
+        cluster,
         clock,
     )
 }

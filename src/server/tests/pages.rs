@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::*;
 
 /// A cluster whose ponds are `ponds`, which supports `limit` and `continue`, and the limits of its requests.
-fn paged(ponds: Vec<String>) -> (Wire, Arc<Mutex<Vec<usize>>>) {
+fn paged(ponds: Vec<String>) -> (Cluster, Arc<Mutex<Vec<usize>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let limits = asked.clone();
     let ponds = Arc::new(ponds);
@@ -33,13 +33,13 @@ fn paged(ponds: Vec<String>) -> (Wire, Arc<Mutex<Vec<usize>>>) {
             Ok::<_, std::convert::Infallible>(Response::new(body))
         }
     });
-    (Wire::new(kube::Client::new(service, "default")), asked)
+    (Cluster::new(kube::Client::new(service, "default")), asked)
 }
 
-fn of(wire: &Wire) -> Pages {
+fn of(cluster: &Cluster) -> Pages {
     pages(
         vec![katalog("marsh", "reeds", vec![("pond", status())])],
-        wire,
+        cluster,
     )
 }
 
@@ -53,8 +53,8 @@ async fn a_list_continues_where_its_last_page_ended() {
     let ponds: Vec<String> = (0..730)
         .map(|serial| pond("marsh", &format!("p{serial}")).to_string())
         .collect();
-    let (wire, _) = paged(ponds);
-    let pages = of(&wire);
+    let (cluster, _) = paged(ponds);
+    let pages = of(&cluster);
     let (mut seen, mut next) = (Vec::new(), String::new());
     for expected in [250, 250, 230] {
         let path = format!("/katalog/pond/cr?limit=250{next}");
@@ -82,8 +82,8 @@ async fn large_objects_are_asked_for_a_few_at_a_time_and_answers_stay_small() {
             pond.to_string()
         })
         .collect();
-    let (wire, asked) = paged(ponds);
-    let pages = of(&wire);
+    let (cluster, asked) = paged(ponds);
+    let pages = of(&cluster);
     let (code, body) = send(&pages, "GET", "/katalog/pond/cr?field=spec.silt").await;
     assert_eq!(code, 200);
     assert!(body.len() < 20_000, "{}", body.len());
@@ -116,9 +116,9 @@ async fn an_object_of_any_depth_is_shown_with_what_can_be_read_of_it() {
     };
     let ponds = ["spec", "phase", "flat"].map(deep).to_vec();
     assert!(ponds.iter().filter(|pond| pond.len() > 50_000).count() == 2);
-    let (wire, _) = paged(ponds);
+    let (cluster, _) = paged(ponds);
     let path = "/katalog/pond/cr?field=spec.depth";
-    let (code, page) = get_json(&of(&wire), path).await;
+    let (code, page) = get_json(&of(&cluster), path).await;
     assert_eq!(code, 200, "{page}");
     assert_eq!(names(&page), ["spec", "phase", "flat"]);
     let shown = |index: usize, field: &str| page["items"][index][field].clone();

@@ -17,7 +17,7 @@ async fn what_changes_while_the_watch_is_cut_leads_to_a_pass_and_what_stays_does
     let katalog = input("observe/katalog.yaml")?;
     let mut scenario = Scenario::new("observecut").await?;
     scenario.grant(&katalog).await?;
-    let wire = Cable::new(&mut scenario).await?;
+    let cluster = Cable::new(&mut scenario).await?;
     scenario.start().await?;
     scenario.install(&input("observe/storms.yaml")?).await?;
     scenario.install(&input("observe/crd.yaml")?).await?;
@@ -37,14 +37,14 @@ async fn what_changes_while_the_watch_is_cut_leads_to_a_pass_and_what_stays_does
     for (what, change) in [("made", 0), ("changed", 1), ("removed", 2)] {
         println!("{what} while nothing is heard");
         leads_to(&scenario, "north", NOTICED, async || {
-            wire.cut(true);
+            cluster.cut(true);
             match change {
                 0 => create(&maps, &config_map("made", Some("north"), &json!({}))).await?,
                 1 => patch(&maps, "changed", &json!({ "data": { "a": "2" } })).await?,
                 _ => maps.delete("removed").await?,
             }
             tokio::time::sleep(QUIET).await;
-            wire.cut(false);
+            cluster.cut(false);
             Ok(())
         })
         .await?;

@@ -189,7 +189,7 @@ const TRAPS: &[Trap] = &[
             Elsewhere("crates/core/tests/pass/report/mod.rs", "a_long_message_is_cut"),
             Elsewhere("src/events/series.rs", "notes_are_cut_between_characters"),
             Elsewhere("src/events/name.rs", "names_are_cut_between_characters"),
-            Elsewhere("crates/cluster/src/wire/tests/mod.rs", "a_long_message_is_passed_on_whole_up_to_what_a_condition_holds"),
+            Elsewhere("crates/cluster/src/requests/tests/mod.rs", "a_long_message_is_passed_on_whole_up_to_what_a_condition_holds"),
         ],
     ),
     (32, "of two certificates one wins", &[Later("webhooks")]),

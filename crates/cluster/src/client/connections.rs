@@ -177,23 +177,23 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Debug, Default)]
-    struct Wire(Rc<Cell<bool>>);
+    struct Cluster(Rc<Cell<bool>>);
 
-    impl PartialEq for Wire {
+    impl PartialEq for Cluster {
         fn eq(&self, other: &Self) -> bool {
             Rc::ptr_eq(&self.0, &other.0)
         }
     }
-    impl Eq for Wire {}
+    impl Eq for Cluster {}
 
-    impl Sender for Wire {
+    impl Sender for Cluster {
         fn is_closed(&self) -> bool {
             self.0.get()
         }
     }
 
     struct Case {
-        connections: Connections<Wire>,
+        connections: Connections<Cluster>,
         now: Instant,
     }
 
@@ -205,49 +205,50 @@ mod tests {
             }
         }
 
-        fn seat(&mut self, used_for: Use) -> StreamSlot<Wire> {
+        fn seat(&mut self, used_for: Use) -> StreamSlot<Cluster> {
             self.connections.seat(used_for, self.now)
         }
 
         /// Opens the connection that `seat` asks for, and takes a place on it.
-        fn make(&mut self, used_for: Use, limit: usize) -> (Id, Wire) {
+        fn make(&mut self, used_for: Use, limit: usize) -> (Id, Cluster) {
             let StreamSlot::Make(id) = self.seat(used_for) else {
                 panic!("no connection is to be made");
             };
-            let wire = Wire::default();
-            self.connections.opened(id, wire.clone(), limit, self.now);
-            assert_eq!(self.seat(used_for), StreamSlot::Taken(id, wire.clone()));
-            (id, wire)
+            let cluster = Cluster::default();
+            self.connections
+                .opened(id, cluster.clone(), limit, self.now);
+            assert_eq!(self.seat(used_for), StreamSlot::Taken(id, cluster.clone()));
+            (id, cluster)
         }
     }
 
     #[test]
     fn eighty_watches_share_a_connection_and_the_next_one_asks_for_another() {
         let mut case = Case::new();
-        let (first, wire) = case.make(Use::Watches, 100);
+        let (first, cluster) = case.make(Use::Watches, 100);
         for _ in 1..80 {
             assert_eq!(
                 case.seat(Use::Watches),
-                StreamSlot::Taken(first, wire.clone())
+                StreamSlot::Taken(first, cluster.clone())
             );
         }
         let (second, _) = case.make(Use::Watches, 100);
         assert_ne!(first, second);
         // A watch that ends makes room.
         case.connections.leave(first, case.now);
-        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, wire));
+        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, cluster));
     }
 
     #[test]
     fn a_single_request_never_shares_with_watches() {
         let mut case = Case::new();
         let (watches, _) = case.make(Use::Watches, 100);
-        let (singles, wire) = case.make(Use::Singles, 100);
+        let (singles, cluster) = case.make(Use::Singles, 100);
         assert_ne!(watches, singles);
         for _ in 1..32 {
             assert_eq!(
                 case.seat(Use::Singles),
-                StreamSlot::Taken(singles, wire.clone())
+                StreamSlot::Taken(singles, cluster.clone())
             );
         }
         assert!(matches!(case.seat(Use::Singles), StreamSlot::Make(_)));
@@ -256,11 +257,11 @@ mod tests {
     #[test]
     fn a_server_that_takes_fewer_streams_gets_no_more() {
         let mut case = Case::new();
-        let (first, wire) = case.make(Use::Watches, 3);
+        let (first, cluster) = case.make(Use::Watches, 3);
         for _ in 1..3 {
             assert_eq!(
                 case.seat(Use::Watches),
-                StreamSlot::Taken(first, wire.clone())
+                StreamSlot::Taken(first, cluster.clone())
             );
         }
         let StreamSlot::Make(second) = case.seat(Use::Watches) else {
@@ -272,7 +273,7 @@ mod tests {
         assert!(matches!(case.seat(Use::Watches), StreamSlot::Make(_)));
         // The server raises its limit.
         case.connections.limit(first, 4);
-        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, wire));
+        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, cluster));
     }
 
     #[test]
@@ -285,9 +286,9 @@ mod tests {
             assert_eq!(case.seat(Use::Watches), StreamSlot::Wait(first));
         }
         // It is HTTP/1.1.
-        let wire = Wire::default();
-        case.connections.opened(first, wire.clone(), 1, case.now);
-        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, wire));
+        let cluster = Cluster::default();
+        case.connections.opened(first, cluster.clone(), 1, case.now);
+        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, cluster));
         for _ in 0..19 {
             assert!(matches!(case.seat(Use::Watches), StreamSlot::Make(_)));
         }
@@ -296,10 +297,10 @@ mod tests {
     #[test]
     fn the_fullest_connection_is_taken_and_the_other_closes_when_it_is_idle() {
         let mut case = Case::new();
-        let (first, wire) = case.make(Use::Singles, 2);
+        let (first, cluster) = case.make(Use::Singles, 2);
         assert_eq!(
             case.seat(Use::Singles),
-            StreamSlot::Taken(first, wire.clone())
+            StreamSlot::Taken(first, cluster.clone())
         );
         let (second, _) = case.make(Use::Singles, 2);
         case.connections.leave(first, case.now);
@@ -307,7 +308,7 @@ mod tests {
         case.now += IDLE.saturating_sub(Duration::from_secs(1));
         case.connections.close_idle(second, case.now);
         assert_eq!(case.connections.count(Use::Singles), 2);
-        assert_eq!(case.seat(Use::Singles), StreamSlot::Taken(first, wire));
+        assert_eq!(case.seat(Use::Singles), StreamSlot::Taken(first, cluster));
         case.connections.leave(first, case.now);
         case.now += Duration::from_secs(1);
         for id in [first, second] {
@@ -319,8 +320,8 @@ mod tests {
     #[test]
     fn a_connection_that_is_closed_takes_nobody() {
         let mut case = Case::new();
-        let (first, wire) = case.make(Use::Watches, 100);
-        wire.0.set(true);
+        let (first, cluster) = case.make(Use::Watches, 100);
+        cluster.0.set(true);
         let (second, _) = case.make(Use::Watches, 100);
         assert_ne!(first, second);
         // The requests on it finish without effect on others.

@@ -15,7 +15,7 @@ use orkestra_ground::Entropy;
 use tokio::sync::watch;
 
 use super::{Change, Handle, Reports, WatchState, Watched, registry};
-use crate::wire::{Scope, Served, Wire};
+use crate::requests::{Cluster, Scope, Served};
 
 /// CRDs per page of a list: one may be a megabyte.
 const PAGE: u32 = 20;
@@ -42,7 +42,7 @@ impl fmt::Debug for Crds {
 
 impl Crds {
     /// Starts the watch and reports unreadable CRDs; must be called on a tokio runtime.
-    pub fn start(wire: Wire, entropy: Entropy, reports: Reports) -> Self {
+    pub fn start(cluster: Cluster, entropy: Entropy, reports: Reports) -> Self {
         let index = Arc::new(Index {
             names: Mutex::default(),
             changed: watch::channel(0).0,
@@ -52,7 +52,7 @@ impl Crds {
             scope: Scope::default(),
         };
         let reported = index.clone();
-        let informer = registry::start(watched, PAGE, &[], wire, entropy, reports);
+        let informer = registry::start(watched, PAGE, &[], cluster, entropy, reports);
         let handle = informer.join(&[], Some(Arc::new(move |change| reported.take_in(change))));
         Self { handle, index }
     }

@@ -45,7 +45,7 @@ pub use self::{
     scoped::{Scoped, Stores},
     unread::{Report, Reports},
 };
-use super::wire::{Scope, Served};
+use super::requests::{Scope, Served};
 
 /// The subject of an informer. Equal ones share a watch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -12,7 +12,7 @@ use orkestra_core::{
     value::{Fault, Node, Path, Projection},
 };
 
-use crate::wire::Form;
+use crate::requests::Form;
 
 /// Why an object cannot be recorded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

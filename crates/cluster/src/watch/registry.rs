@@ -25,14 +25,14 @@ use super::{
     informer::{Informer, Shared},
     reflector,
 };
-use crate::wire::Wire;
+use crate::requests::Cluster;
 
 /// Objects per page of a list.
 const PAGE: u32 = 500;
 
 /// All informers of children and of custom resources; shared by operators.
 pub struct Informers {
-    wire: Wire,
+    cluster: Cluster,
     entropy: Entropy,
     reports: Reports,
     children: Pool<ChildRecord>,
@@ -77,10 +77,10 @@ impl fmt::Debug for Informers {
 }
 
 impl Informers {
-    /// No informers yet; they will read through `wire`.
-    pub fn new(wire: Wire, entropy: Entropy) -> Self {
+    /// No informers yet; they will read through `cluster`.
+    pub fn new(cluster: Cluster, entropy: Entropy) -> Self {
         Self {
-            wire,
+            cluster,
             entropy,
             reports: Reports::default(),
             children: Mutex::default(),
@@ -151,8 +151,8 @@ impl Informers {
     /// Reads objects into records of the caller's own type, with an informer that is not shared; must be called on a tokio
     /// runtime.
     pub fn alone<R: Record>(&self, watched: Watched, subscriber: Subscriber<R>) -> Handle<R> {
-        let (wire, entropy) = (self.wire.clone(), self.entropy.clone());
-        let informer = start(watched, PAGE, &[], wire, entropy, self.reports.clone());
+        let (cluster, entropy) = (self.cluster.clone(), self.entropy.clone());
+        let informer = start(watched, PAGE, &[], cluster, entropy, self.reports.clone());
         informer.join(&[], Some(subscriber))
     }
 
@@ -182,7 +182,7 @@ impl Informers {
                 watched.clone(),
                 PAGE,
                 paths,
-                self.wire.clone(),
+                self.cluster.clone(),
                 self.entropy.clone(),
                 self.reports.clone(),
             );
@@ -222,17 +222,17 @@ pub(super) fn start<R: Record>(
     watched: Watched,
     page: u32,
     paths: &[Path],
-    wire: Wire,
+    cluster: Cluster,
     entropy: Entropy,
     reports: Reports,
 ) -> Arc<Informer<R>> {
     let shared = Arc::new(Shared::new(watched, page, paths, reports));
     let kind = shared.watched.served.group_kind();
-    let state = (shared.clone(), wire, entropy);
+    let state = (shared.clone(), cluster, entropy);
     // Each run lists again. The task is aborted when the last reader is gone.
     let task =
-        tasks::named(Task::Watch, kind).keep(Ends::never(), state, |(shared, wire, entropy)| {
-            Box::pin(reflector::run(shared, wire, entropy))
+        tasks::named(Task::Watch, kind).keep(Ends::never(), state, |(shared, cluster, entropy)| {
+            Box::pin(reflector::run(shared, cluster, entropy))
         });
     Arc::new(Informer::new(shared, task.abort_handle()))
 }

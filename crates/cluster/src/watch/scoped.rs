@@ -11,7 +11,7 @@ use orkestra_ground::changes::first;
 use tokio::sync::watch;
 
 use super::{Handle, MemoryUse, Record, WatchProblem, WatchState, Watched};
-use crate::wire::Served;
+use crate::requests::Served;
 
 /// Handles of one kind, one for each namespace, or one for all namespaces.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use http::{Request, Response};
 use orkestra_core::value::Node;
 use tokio::time::{Instant, sleep};
 
-use crate::wire::Wire;
+use crate::requests::Cluster;
 
 type Chunk = Result<String, io::Error>;
 
@@ -115,8 +115,8 @@ impl Server {
     }
 
     /// Requests to it.
-    pub fn wire(&self) -> Wire {
-        Wire::new(self.client())
+    pub fn cluster(&self) -> Cluster {
+        Cluster::new(self.client())
     }
 
     /// A client of it.

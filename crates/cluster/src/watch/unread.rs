@@ -21,7 +21,7 @@ use orkestra_core::{
 };
 use tokio::time::Instant;
 
-use crate::wire::Served;
+use crate::requests::Served;
 
 /// The shortest interval between reports of an object that changes often.
 const REST: Duration = Duration::from_mins(1);

@@ -14,7 +14,7 @@ use std::{sync::Arc, time::Duration};
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use kube::api::DynamicObject;
-use orkestra_cluster::{watch::WatchProblem, wire::Wire};
+use orkestra_cluster::{requests::Cluster, watch::WatchProblem};
 use orkestra_core::{api::names, plan::rbac::CLAIMS_NAMESPACE, reasons::KatalogReason};
 use serde_json::json;
 use tokio::sync::watch;
@@ -63,7 +63,7 @@ impl Keeper {
         standings: watch::Sender<Arc<Standings>>,
     ) -> Self {
         Self {
-            leases: ServedResource::leases(&context.wire),
+            leases: ServedResource::leases(&context.cluster),
             book: ClaimTable::new(installation),
             context,
             demand,
@@ -122,7 +122,7 @@ impl Keeper {
         let now = self.context.clock.now();
         self.book.look_at_clock(now);
         self.report(now);
-        if !self.context.leadership.leads() || !self.context.wire.reach().is_up() {
+        if !self.context.leadership.leads() || !self.context.cluster.reach().is_up() {
             return false;
         }
         let actions = self.book.actions(now);
@@ -204,9 +204,9 @@ impl Keeper {
         now: Timestamp,
     ) -> impl Future<Output = (String, Result<Option<LeaseContent>, RequestError>)> + use<> {
         let leases = self.leases.clone();
-        let wire = self.context.wire.clone();
+        let cluster = self.context.cluster.clone();
         let installation = self.book.installation().to_owned();
-        let reach = self.context.wire.reach().clone();
+        let reach = self.context.cluster.reach().clone();
         async move {
             let (name, lease, over) = match action {
                 Action::Renew(over) => {
@@ -228,7 +228,7 @@ impl Keeper {
                 }
             };
             let written = if over.is_none() {
-                create(&wire, &leases, &name, &lease).await
+                create(&cluster, &leases, &name, &lease).await
             } else {
                 leases.merge(Some(CLAIMS_NAMESPACE), &name, &lease).await
             };
@@ -249,7 +249,7 @@ impl Keeper {
 
 /// Creates a Lease, and its namespace if that is missing and may be created.
 async fn create(
-    wire: &Wire,
+    cluster: &Cluster,
     leases: &ServedResource,
     name: &str,
     lease: &serde_json::Value,
@@ -257,7 +257,7 @@ async fn create(
     match leases.create(CLAIMS_NAMESPACE, name, lease).await {
         Err(error) if error.is_not_found() => {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": CLAIMS_NAMESPACE } });
-            let made = ServedResource::namespaces(wire)
+            let made = ServedResource::namespaces(cluster)
                 .create_in(None, CLAIMS_NAMESPACE, &namespace)
                 .await;
             match made {

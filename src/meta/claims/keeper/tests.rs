@@ -2,11 +2,11 @@
 
 use futures::FutureExt as _;
 use orkestra_cluster::{
+    requests::Served,
     watch::{
         Informers,
         testing::{Server, list, settle, status},
     },
-    wire::Served,
 };
 use orkestra_ground::Entropy;
 
@@ -28,7 +28,7 @@ fn leases(server: &Server) -> Watches<Lease> {
         plural: "leases".into(),
         namespaced: true,
     };
-    let informers = Informers::new(server.wire(), Entropy::seeded(7));
+    let informers = Informers::new(server.cluster(), Entropy::seeded(7));
     Watches::start(&informers, &lease_kind, [Some(CLAIMS_NAMESPACE.to_owned())])
 }
 

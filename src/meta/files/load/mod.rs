@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use orkestra_cluster::wire::Wire;
+use orkestra_cluster::requests::Cluster;
 use orkestra_core::{
     api::{ApiTypes, HelmChart, SetupFile, SetupWait, names},
     compose::{ResolvedComposition, SourceRecord},
@@ -342,12 +342,15 @@ fn named_twice(document: &KatalogDocument) -> Diagnostics {
 
 /// Returns the first of `kinds` that a Katalog in the cluster declares or has not released, and that Katalog.
 pub(super) async fn claimed_in_cluster(
-    wire: &Wire,
+    cluster: &Cluster,
     kinds: &BTreeSet<GroupKind>,
 ) -> Result<Option<(GroupKind, KatalogRef)>, FileError> {
     let mut katalogs = Vec::new();
     for kind in [Declaring::Katalog, Declaring::Komposer] {
-        match ServedResource::declaring(wire, kind).list(None, None).await {
+        match ServedResource::declaring(cluster, kind)
+            .list(None, None)
+            .await
+        {
             Err(error) if error.is_not_found() => {}
             listed => katalogs.extend(listed?),
         }

@@ -90,10 +90,10 @@ impl KatalogController {
                     release.under_way = true;
                     release.progress = ReleaseProgress::default();
                     let progress = release.progress.clone();
-                    let wire = self.shared.context.wire.clone();
+                    let cluster = self.shared.context.cluster.clone();
                     let named = tasks::named(Task::Release, group_kind(&kind));
                     named.start_in(&mut self.releases, async move {
-                        let result = release_kind(&wire, &kind, &progress).await;
+                        let result = release_kind(&cluster, &kind, &progress).await;
                         drop(held);
                         (kind, result)
                     });

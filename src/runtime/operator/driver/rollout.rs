@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use orkestra_cluster::wire::WireError;
+use orkestra_cluster::requests::ClusterError;
 use orkestra_core::{
     plan::{OperatorPlan, ResourceType, Revised},
     reasons::KatalogReason,
@@ -200,9 +200,9 @@ fn not_served(resource: &ResourceType) -> OperatorProblem {
 }
 
 /// The problem if the kinds of its children could not be looked up.
-fn not_found(error: &WireError) -> OperatorProblem {
+fn not_found(error: &ClusterError) -> OperatorProblem {
     let reason = match error {
-        WireError::Forbidden { .. } => KatalogReason::Forbidden,
+        ClusterError::Forbidden { .. } => KatalogReason::Forbidden,
         _ => KatalogReason::Unavailable,
     };
     OperatorProblem {

@@ -55,7 +55,7 @@ pub(super) async fn returned(shared: &Shared, wanted: bool) {
     if !wanted {
         return pending().await;
     }
-    let reach = shared.context.wire.reach();
+    let reach = shared.context.cluster.reach();
     Box::pin(reach.back(reach.returns())).await;
 }
 

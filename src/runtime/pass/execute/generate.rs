@@ -1,6 +1,6 @@
 //! Generated Secrets: generated if missing, never overwritten.
 
-use orkestra_cluster::wire::WireError;
+use orkestra_cluster::requests::ClusterError;
 use orkestra_core::{
     api::names,
     reconcile::{
@@ -39,7 +39,7 @@ impl Writer<'_> {
         match pass.apply(kind.served(), key, &body, manager, true).await {
             Ok(object) => Ok(self.applied(&kind, rendered, None, &object, &[], true)),
             // It exists, and is not among this custom resource's children.
-            Err(WireError::Conflict { .. }) => match self.read(&kind, &rendered.key).await? {
+            Err(ClusterError::Conflict { .. }) => match self.read(&kind, &rendered.key).await? {
                 Some(record) => self.take(&kind, rendered, &record).await,
                 None => Err(Failure {
                     reason: Reason::WriteConflict,

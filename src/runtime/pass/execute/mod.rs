@@ -22,7 +22,7 @@ mod replace;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream};
-use orkestra_cluster::wire::{Propagation, WireError};
+use orkestra_cluster::requests::{ClusterError, Propagation};
 use orkestra_core::{
     decode::Version,
     plan::{ChildKey, WriteWave},
@@ -231,7 +231,7 @@ impl Writer<'_> {
                     let action = self.applied(&kind, rendered, before, &object, &drift, created);
                     return Ok(replaced.unwrap_or(action));
                 }
-                Err(WireError::Conflict { causes, .. }) => {
+                Err(ClusterError::Conflict { causes, .. }) => {
                     let now = self.read(&kind, &rendered.key).await?;
                     if let (Some(before), Some(now)) = (&record, &now) {
                         doubt(&kind, before, &now.id.resource_version);
@@ -313,7 +313,7 @@ impl Writer<'_> {
                     at: key.to_string(),
                     message: error.to_string(),
                 }),
-            Err(WireError::NotFound(_)) => Ok(None),
+            Err(ClusterError::NotFound(_)) => Ok(None),
             Err(error) => Err(failure(key, &error)),
         }
     }
@@ -335,7 +335,7 @@ impl Writer<'_> {
                 self.outcome.made.push(rendered.key.clone());
                 Ok(Action::Created)
             }
-            Err(WireError::AlreadyExists(_)) => match self.read(&kind, &rendered.key).await? {
+            Err(ClusterError::AlreadyExists(_)) => match self.read(&kind, &rendered.key).await? {
                 Some(record) => {
                     self.claim(rendered, &record).await?;
                     if record.is_of_predecessor(self.owner, manager) {
@@ -383,7 +383,7 @@ pub(in crate::runtime) async fn delete_child(
         .await
     {
         // Gone, or another object of the same name: either way the intended object no longer exists.
-        Ok(_) | Err(WireError::NotFound(_) | WireError::Conflict { .. }) => Ok(()),
+        Ok(_) | Err(ClusterError::NotFound(_) | ClusterError::Conflict { .. }) => Ok(()),
         Err(error) => Err(failure(key, &error)),
     }
 }

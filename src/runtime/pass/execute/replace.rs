@@ -7,7 +7,7 @@
 //!
 //! The API server checks an update as a whole: an object that is invalid in itself has other causes too, and is not deleted.
 
-use orkestra_cluster::wire::{Cause, WireError};
+use orkestra_cluster::requests::{Cause, ClusterError};
 use orkestra_core::{
     plan::{ChildKey, GroupKind},
     reconcile::{
@@ -31,7 +31,7 @@ impl Writer<'_> {
         kind: &Kind,
         rendered: &Rendered,
         before: Option<&ChildRecord>,
-        error: &WireError,
+        error: &ClusterError,
     ) -> Result<Action, Failure> {
         let key = &rendered.key;
         let Some(before) = before else {
@@ -66,7 +66,7 @@ impl Writer<'_> {
                 .memory()
                 .force(key, &[whole_object()], Instant::now()),
             // Another state, or another object: the following apply handles it.
-            Err(WireError::NotFound(_) | WireError::Conflict { .. }) => {}
+            Err(ClusterError::NotFound(_) | ClusterError::Conflict { .. }) => {}
             Err(error) => return Err(failure(key, &error)),
         }
         Ok(Action::Recreated)
@@ -121,8 +121,8 @@ fn described(fields: &[&str], detail: Option<&str>) -> String {
 }
 
 /// Returns why the first field cannot change, as the API server says it and without the value.
-fn detail(error: &WireError) -> Option<&str> {
-    let WireError::Invalid { causes, .. } = error else {
+fn detail(error: &ClusterError) -> Option<&str> {
+    let ClusterError::Invalid { causes, .. } = error else {
         return None;
     };
     let message = &*causes.first()?.message;
@@ -138,16 +138,16 @@ fn detail(error: &WireError) -> Option<&str> {
 }
 
 /// Returns the immutable fields of the object, if nothing else is wrong.
-fn immutable_fields<'e>(key: &ChildKey, error: &'e WireError) -> Option<Vec<&'e str>> {
+fn immutable_fields<'e>(key: &ChildKey, error: &'e ClusterError) -> Option<Vec<&'e str>> {
     match error {
-        WireError::Invalid { causes, .. } => {
+        ClusterError::Invalid { causes, .. } => {
             let is_all = !causes.is_empty() && causes.iter().all(|cause| cause.is_immutable);
             let mut fields: Vec<&str> = causes.iter().map(|cause| &*cause.field).collect();
             fields.dedup();
             is_all.then_some(fields)
         }
         // Source: Kubernetes, the `PersistentVolumeClaimResize` admission.
-        WireError::Denied { message }
+        ClusterError::Denied { message }
             if key.kind == GroupKind::parse("PersistentVolumeClaim")
                 && message.contains("can be resized") =>
         {
@@ -160,8 +160,8 @@ fn immutable_fields<'e>(key: &ChildKey, error: &'e WireError) -> Option<Vec<&'e 
 /// True if the object is a Pod, and the only error is that Kubernetes does not make the change in place.
 ///
 /// Source: Kubernetes, `ValidatePodUpdate`: a Pod that is invalid in itself has other causes too.
-fn must_be_replaced(key: &ChildKey, error: &WireError) -> bool {
-    let WireError::Invalid { causes, .. } = error else {
+fn must_be_replaced(key: &ChildKey, error: &ClusterError) -> bool {
+    let ClusterError::Invalid { causes, .. } = error else {
         return false;
     };
     let is_immutable = |cause: &Cause| {
@@ -186,14 +186,14 @@ mod tests {
         }
     }
 
-    fn refused(fields: &[(&str, bool)]) -> WireError {
+    fn refused(fields: &[(&str, bool)]) -> ClusterError {
         let cause = |(field, is_immutable): &(&str, bool)| Cause {
             reason: "FieldValueInvalid".to_owned(),
             field: (*field).to_owned(),
             message: "Invalid value".to_owned(),
             is_immutable: *is_immutable,
         };
-        WireError::Invalid {
+        ClusterError::Invalid {
             message: "no".to_owned(),
             causes: fields.iter().map(cause).collect(),
         }
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn an_object_that_is_wrong_in_another_way_too_is_not_deleted() {
         let service = key("Service");
-        let fields = |error: &WireError| {
+        let fields = |error: &ClusterError| {
             let fields = immutable_fields(&service, error);
             fields.map(|fields| fields.join(","))
         };
@@ -211,10 +211,10 @@ mod tests {
         for not in [
             refused(&[("spec.clusterIPs[0]", true), ("spec.ports", false)]),
             refused(&[]),
-            WireError::Denied {
+            ClusterError::Denied {
                 message: "only dynamically provisioned pvc can be resized".to_owned(),
             },
-            WireError::Unavailable("field is immutable".to_owned()),
+            ClusterError::Unavailable("field is immutable".to_owned()),
         ] {
             assert_eq!(fields(&not), None, "{not:?}");
         }
@@ -229,7 +229,7 @@ mod tests {
                 message: message.to_owned(),
                 is_immutable: true,
             };
-            let error = WireError::Invalid {
+            let error = ClusterError::Invalid {
                 message: String::new(),
                 causes: vec![cause],
             };
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_claim_that_cannot_grow_names_its_size() {
-        let denied = WireError::Denied {
+        let denied = ClusterError::Denied {
             message: "persistentvolumeclaims \"web\" is forbidden: only dynamically provisioned pvc can be resized".to_owned(),
         };
         let claim = key("PersistentVolumeClaim");

@@ -17,8 +17,8 @@ mod latest;
 use std::sync::Arc;
 
 use orkestra_cluster::{
+    requests::{Scope, Served},
     watch::{Crds, MemoryUse, WatchProblem, WatchState, Watched},
-    wire::{Scope, Served},
 };
 use orkestra_core::{
     plan::{

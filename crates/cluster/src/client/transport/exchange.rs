@@ -119,8 +119,8 @@ pub(super) async fn exchange(
 ) -> Result<Response<Answer>, BoxError> {
     let used_for = used_for(request.uri());
     for _ in 0..ATTEMPTS {
-        let (slot, wire) = pool.seat(used_for).await?;
-        let sent = match wire {
+        let (slot, cluster) = pool.seat(used_for).await?;
+        let sent = match cluster {
             ConnectionSender::Two(sender) => multiplexed(sender, slot, request).await,
             ConnectionSender::One(sender) => alone(&sender, slot, request).await,
         };

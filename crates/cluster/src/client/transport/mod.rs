@@ -118,7 +118,9 @@ impl Pool {
             let dial = {
                 let mut book = self.book();
                 match book.connections.seat(used_for, Instant::now()) {
-                    StreamSlot::Taken(id, wire) => return Ok((Slot::new(self.clone(), id), wire)),
+                    StreamSlot::Taken(id, cluster) => {
+                        return Ok((Slot::new(self.clone(), id), cluster));
+                    }
                     StreamSlot::Wait(id) => book.dials.get(&id).cloned(),
                     StreamSlot::Make(id) => {
                         let (done, dial) = oneshot::channel();
@@ -161,7 +163,7 @@ async fn make(
     done: oneshot::Sender<Result<(), DialError>>,
 ) {
     let opened = timeout(CONNECT_TIMEOUT, open(&pool.dialer, used_for)).await;
-    let (wire, open) = match opened.unwrap_or(Err(DialError::Silent)) {
+    let (cluster, open) = match opened.unwrap_or(Err(DialError::Silent)) {
         Ok(opened) => opened,
         Err(error) => {
             pool.forget(id);
@@ -173,7 +175,7 @@ async fn make(
     {
         let mut book = pool.book();
         let now = Instant::now();
-        book.connections.opened(id, wire, open.limit(), now);
+        book.connections.opened(id, cluster, open.limit(), now);
         book.dials.remove(&id);
     }
     let _ = done.send(Ok(()));

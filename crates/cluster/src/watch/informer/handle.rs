@@ -10,8 +10,8 @@ use orkestra_core::{
 use tokio::sync::watch;
 
 use super::{Informer, Shared};
+use crate::requests::Served;
 use crate::watch::{Record, WatchProblem, WatchState, Watched};
-use crate::wire::Served;
 
 /// A reader's handle of an informer. When the last one is dropped, the watch ends and its memory is freed.
 pub struct Handle<R: Record> {

@@ -6,7 +6,7 @@ use super::{
     super::{Record, WatchProblem, informer::count},
     Reflector,
 };
-use crate::wire::{Scope, WireError};
+use crate::requests::{ClusterError, Scope};
 
 /// Consecutive failures after which passes continue without this kind's state.
 const PATIENCE: u32 = 3;
@@ -19,28 +19,28 @@ impl<R: Record> Reflector<'_, R> {
     }
 
     /// Handles a failed request. If only this kind is refused, or was not answered for a while, passes do not wait for its state.
-    pub(super) fn close(&self, error: &WireError) {
-        let is_alone = self.failures >= PATIENCE && self.wire.reach().is_up();
-        if is_alone || !matches!(error, WireError::Unavailable(_) | WireError::Gone(_)) {
+    pub(super) fn close(&self, error: &ClusterError) {
+        let is_alone = self.failures >= PATIENCE && self.cluster.reach().is_up();
+        if is_alone || !matches!(error, ClusterError::Unavailable(_) | ClusterError::Gone(_)) {
             self.shared.set_open(false);
         }
     }
 
     /// Reports a failed request.
-    pub(super) fn fail(&self, error: &WireError) {
+    pub(super) fn fail(&self, error: &ClusterError) {
         self.shared
-            .failing(problem(error), self.wire.reach().is_up());
+            .failing(problem(error), self.cluster.reach().is_up());
     }
 
     /// Compares the API server's state with the known one: if it is behind, everything is listed again.
-    pub(super) async fn compare(&mut self) -> Result<(), WireError> {
+    pub(super) async fn compare(&mut self) -> Result<(), ClusterError> {
         let watched = &self.shared.watched;
         let everything = Scope {
             // With a selector, a server without a cache might read all objects to find one.
             selector: None,
             ..watched.scope.clone()
         };
-        let state = self.wire.state_of(&watched.served, &everything).await?;
+        let state = self.cluster.state_of(&watched.served, &everything).await?;
         self.set_doubt(false);
         if self.from.as_ref().is_some_and(|from| state.is_behind(from)) {
             self.rewind(&state);
@@ -66,10 +66,10 @@ impl<R: Record> Reflector<'_, R> {
     }
 }
 
-fn problem(error: &WireError) -> WatchProblem {
+fn problem(error: &ClusterError) -> WatchProblem {
     match error {
-        WireError::NotServed(_) | WireError::NotFound(_) => WatchProblem::NotServed,
-        WireError::Forbidden { .. } | WireError::Denied { .. } => WatchProblem::Forbidden {
+        ClusterError::NotServed(_) | ClusterError::NotFound(_) => WatchProblem::NotServed,
+        ClusterError::Forbidden { .. } | ClusterError::Denied { .. } => WatchProblem::Forbidden {
             message: error.to_string(),
         },
         _ => WatchProblem::Unavailable {

@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{
     reach::Interruption,
-    wire::{Event, Listed, PageOf, Wire, WireError, is_missed},
+    requests::{Cluster, ClusterError, Event, Listed, PageOf, is_missed},
 };
 
 /// The requested duration of a watch, with 5 s of jitter below: kube-apiserver ends watches at 5 minutes or later.
@@ -50,17 +50,17 @@ const STEADY: Duration = Duration::from_secs(5);
 const COMPARED: Duration = Duration::from_secs(10);
 
 /// Runs the informer until it is aborted.
-pub(super) async fn run<R: Record>(shared: &Shared<R>, wire: &Wire, entropy: &Entropy) {
+pub(super) async fn run<R: Record>(shared: &Shared<R>, cluster: &Cluster, entropy: &Entropy) {
     loop {
         let mut reflector = Reflector {
             shared,
-            wire,
+            cluster,
             entropy,
             failures: 0,
             from: None,
             doubt: false,
             compared: Instant::now(),
-            rewinds: wire.reach().rewinds(),
+            rewinds: cluster.reach().rewinds(),
         };
         if AssertUnwindSafe(reflector.reflect())
             .catch_unwind()
@@ -81,7 +81,7 @@ pub(super) async fn run<R: Record>(shared: &Shared<R>, wire: &Wire, entropy: &En
 
 struct Reflector<'a, R> {
     shared: &'a Shared<R>,
-    wire: &'a Wire,
+    cluster: &'a Cluster,
     entropy: &'a Entropy,
     /// Consecutive pauses.
     failures: u32,
@@ -108,13 +108,13 @@ enum WatchEnd {
     /// The API server is in an older state than before.
     Rewound,
     /// Refused, or the connection broke or died.
-    Failed(WireError),
+    Failed(ClusterError),
 }
 
 impl<R: Record> Reflector<'_, R> {
     async fn reflect(&mut self) {
         loop {
-            let rewinds = self.wire.reach().rewinds();
+            let rewinds = self.cluster.reach().rewinds();
             if rewinds > self.rewinds {
                 (self.rewinds, self.from) = (rewinds, None);
                 self.set_doubt(true);
@@ -145,7 +145,7 @@ impl<R: Record> Reflector<'_, R> {
                 Err(error) => {
                     self.close(&error);
                     // A page that is too old is not a problem: the next list is fresh.
-                    if !matches!(error, WireError::Gone(_)) {
+                    if !matches!(error, ClusterError::Gone(_)) {
                         self.fail(&error);
                     }
                     self.pause(&error).await;
@@ -173,7 +173,7 @@ impl<R: Record> Reflector<'_, R> {
             WatchEnd::Clean if was_long => {}
             WatchEnd::Clean => {
                 self.set_doubt(true);
-                let error = WireError::Unavailable("the API server closed the watch".to_owned());
+                let error = ClusterError::Unavailable("the API server closed the watch".to_owned());
                 self.close(&error);
                 if !heard {
                     self.fail(&error);
@@ -183,7 +183,7 @@ impl<R: Record> Reflector<'_, R> {
             WatchEnd::Gone | WatchEnd::Rewound => {
                 self.from = None;
                 if !was_long {
-                    self.pause(&WireError::Gone(String::new())).await;
+                    self.pause(&ClusterError::Gone(String::new())).await;
                 }
             }
             WatchEnd::Failed(error) => {
@@ -196,7 +196,10 @@ impl<R: Record> Reflector<'_, R> {
                 } else {
                     self.fail(&error);
                 }
-                if matches!(error, WireError::NotServed(_) | WireError::NotFound(_)) {
+                if matches!(
+                    error,
+                    ClusterError::NotServed(_) | ClusterError::NotFound(_)
+                ) {
                     // If it is served again, the CRD may be another one.
                     self.from = None;
                 }
@@ -206,7 +209,7 @@ impl<R: Record> Reflector<'_, R> {
     }
 
     /// Lists all objects; returns the resourceVersion to watch from.
-    async fn list(&self) -> Result<Version, WireError> {
+    async fn list(&self) -> Result<Version, ClusterError> {
         count(&self.shared.counts.lists);
         let (reading, generation) = self.shared.reading();
         let watched = &self.shared.watched;
@@ -220,7 +223,7 @@ impl<R: Record> Reflector<'_, R> {
             let mut take = |listed| self.take_listed(listed, &reading, &mut version);
             let how = (R::FORM, &reading.projection);
             next = self
-                .wire
+                .cluster
                 .list_each(how, &watched.served, &watched.scope, page, &mut take)
                 .await?;
             if next.is_none() {
@@ -270,13 +273,13 @@ impl<R: Record> Reflector<'_, R> {
         let timeout = self.entropy.shorten(LIFETIME, 5.0 / LIFETIME.as_secs_f64());
         let dead_at = Instant::now() + timeout + SLACK;
         let watched = &self.shared.watched;
-        let reach = self.wire.reach();
+        let reach = self.cluster.reach();
         let seen = reach.returns();
         count(&self.shared.counts.watches);
         let from = self.from.clone().unwrap_or_else(|| Version::from(""));
         let start = async {
             let (served, scope) = (&watched.served, &watched.scope);
-            let start = self.wire.watch(R::FORM, served, scope, &from, timeout);
+            let start = self.cluster.watch(R::FORM, served, scope, &from, timeout);
             let started = start.await;
             reach.heard(is_missed(&started));
             started.map_err(refused)
@@ -326,7 +329,7 @@ impl<R: Record> Reflector<'_, R> {
                             return WatchEnd::Rewound;
                         }
                     } else if due_at == dead_at {
-                        return WatchEnd::Failed(WireError::Unavailable("the watch stopped responding".to_owned()));
+                        return WatchEnd::Failed(ClusterError::Unavailable("the watch stopped responding".to_owned()));
                     }
                     continue;
                 }
@@ -381,9 +384,9 @@ impl<R: Record> Reflector<'_, R> {
     }
 }
 
-fn refused(error: WireError) -> WatchEnd {
+fn refused(error: ClusterError) -> WatchEnd {
     match error {
-        WireError::Gone(_) => WatchEnd::Gone,
+        ClusterError::Gone(_) => WatchEnd::Gone,
         error => WatchEnd::Failed(error),
     }
 }

@@ -6,7 +6,7 @@ use orkestra_ground::Backoff;
 use tokio::time::sleep;
 
 use super::{super::Record, Reflector};
-use crate::wire::WireError;
+use crate::requests::ClusterError;
 
 /// The pause after errors.
 pub(super) const PAUSE: Backoff =
@@ -18,24 +18,24 @@ const PAUSE_NOT_SERVED: Backoff =
 const PAUSE_FORBIDDEN: Duration = Duration::from_secs(30);
 
 impl<R: Record> Reflector<'_, R> {
-    pub(super) async fn pause(&mut self, error: &WireError) {
+    pub(super) async fn pause(&mut self, error: &ClusterError) {
         let exponential = |backoff: Backoff| backoff.jittered(self.failures, self.entropy, 0.5);
         let pause = match error {
-            WireError::NotServed(_) | WireError::NotFound(_) => {
+            ClusterError::NotServed(_) | ClusterError::NotFound(_) => {
                 exponential(PAUSE_NOT_SERVED).max(PAUSE_NOT_SERVED.first)
             }
-            WireError::Forbidden { .. } | WireError::Denied { .. } => {
+            ClusterError::Forbidden { .. } | ClusterError::Denied { .. } => {
                 PAUSE_FORBIDDEN + self.entropy.shorten(PAUSE.longest / 5, 1.0)
             }
-            WireError::TooManyRequests { retry_after } => {
+            ClusterError::TooManyRequests { retry_after } => {
                 exponential(PAUSE).max(retry_after.unwrap_or_default())
             }
             _ => exponential(PAUSE),
         };
         self.failures = self.failures.saturating_add(1);
-        let reach = self.wire.reach();
+        let reach = self.cluster.reach();
         let seen = reach.returns();
-        if matches!(error, WireError::Unavailable(_)) && self.came_back(seen).await {
+        if matches!(error, ClusterError::Unavailable(_)) && self.came_back(seen).await {
             self.failures = 0;
             return;
         }
@@ -49,7 +49,7 @@ impl<R: Record> Reflector<'_, R> {
     /// Waits until the API server is up and, after an outage, for this watch's turn; returns whether there was an outage. If the
     /// API server was only doubted, it has refused only this kind.
     async fn came_back(&self, seen: u64) -> bool {
-        let reach = self.wire.reach();
+        let reach = self.cluster.reach();
         let cleared = async {
             reach.up().await;
             if reach.returns() > seen {

@@ -83,7 +83,7 @@ fn reported_of(name: &str, before: bool, after: bool) -> Vec<(String, bool, bool
 }
 
 fn informers(server: &Server) -> Informers {
-    Informers::new(server.wire(), Entropy::seeded(7))
+    Informers::new(server.cluster(), Entropy::seeded(7))
 }
 
 fn state<R: Record>(handle: &Handle<R>) -> WatchState {
@@ -343,7 +343,7 @@ async fn crds_are_found_by_the_kind_they_define() {
         ),
     );
     let feed = server.watch();
-    let crds = Crds::start(server.wire(), Entropy::seeded(7), Reports::default());
+    let crds = Crds::start(server.cluster(), Entropy::seeded(7), Reports::default());
     crds.synced().await;
     settle().await;
     let kind = GroupKind::parse("Website.shop.example");

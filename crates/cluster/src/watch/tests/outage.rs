@@ -3,14 +3,14 @@
 use prometheus::IntGauge;
 
 use super::*;
-use crate::{reach::Reach, wire::Wire};
+use crate::{reach::Reach, requests::Cluster};
 
 /// Informers whose requests report reachability.
 fn reaching(server: &Server) -> (Informers, Reach) {
     let gauge = IntGauge::new("up", "up").unwrap();
     let reach = Reach::new(server.client(), Entropy::seeded(7), gauge);
-    let wire = Wire::reaching(server.client(), reach.clone());
-    (Informers::new(wire, Entropy::seeded(7)), reach)
+    let cluster = Cluster::reaching(server.client(), reach.clone());
+    (Informers::new(cluster, Entropy::seeded(7)), reach)
 }
 
 fn unavailable() -> String {
@@ -95,10 +95,10 @@ async fn a_watch_that_stays_open_is_opened_again_after_an_outage() {
     handle.synced().await;
     // Its connection is dead without an error; other requests find out that the server is unreachable.
     server.answer(503, unavailable());
-    let wire = Wire::reaching(server.client(), reach.clone());
+    let cluster = Cluster::reaching(server.client(), reach.clone());
     let one = watched().served;
     for _ in 0..3 {
-        assert!(wire.get(&one, &key("a")).await.is_err());
+        assert!(cluster.get(&one, &key("a")).await.is_err());
     }
     sleep(Duration::from_secs(9)).await;
     assert!(!reach.is_up() && !feed.is_deserted());

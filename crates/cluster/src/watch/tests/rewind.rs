@@ -1,7 +1,7 @@
 //! An API server that is in an older state: its etcd was restored from a backup.
 
 use super::*;
-use crate::{reach::Reach, wire::Wire};
+use crate::{reach::Reach, requests::Cluster};
 
 fn spec(size: u8) -> String {
     format!(r#","spec":{{"size":{size}}}"#)
@@ -145,8 +145,8 @@ async fn a_list_is_complete_up_to_its_version() {
 #[tokio::test(start_paused = true)]
 async fn a_rewind_that_another_object_shows_has_everything_listed_again() {
     let (server, reach) = (Server::new(), Reach::unquestioned());
-    let wire = Wire::reaching(server.client(), reach.clone());
-    let informers = Informers::new(wire, Entropy::seeded(7));
+    let cluster = Cluster::reaching(server.client(), reach.clone());
+    let informers = Informers::new(cluster, Entropy::seeded(7));
     server.answer(200, list(20, "", &[object("a", 10, "")]));
     let _feed = server.watch();
     let handle = informers.crs(watched(), &[], None);

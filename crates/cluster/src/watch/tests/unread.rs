@@ -6,7 +6,7 @@ use super::{
     super::unread::{MOST_OF_NAMESPACE, MOST_REPORTS, Unread},
     *,
 };
-use crate::wire::{PageOf, Served, WireError};
+use crate::requests::{ClusterError, PageOf, Served};
 
 fn deep(levels: usize) -> String {
     let (open, close) = ("[".repeat(levels), "]".repeat(levels));
@@ -167,21 +167,21 @@ async fn an_answer_that_cannot_be_read_is_about_its_object_alone() {
     let server = Server::new();
     let text = object("a", 30, &deep(300));
     server.answer(200, text.clone());
-    let (wire, kind) = (server.wire(), watched().served);
-    let error = wire.get(&kind, &key("a")).await.unwrap_err();
+    let (cluster, kind) = (server.cluster(), watched().served);
+    let error = cluster.get(&kind, &key("a")).await.unwrap_err();
     assert!(
-        matches!(&error, WireError::Unreadable(why) if why.contains("spec")),
+        matches!(&error, ClusterError::Unreadable(why) if why.contains("spec")),
         "{error}"
     );
     assert!(error.is_permanent());
-    let answer = wire.in_part().get(&kind, &key("a")).await.unwrap();
+    let answer = cluster.in_part().get(&kind, &key("a")).await.unwrap();
     assert!(answer.get("spec").is_some());
     // A reader that needs only the rest has all of it.
     let (_informers, handle, _feed, _changes) = websites(&Server::new()).await;
     let record = handle.store().answer(&answer).unwrap();
     assert_eq!(record.unread.as_ref().unwrap().cause, Cause::TooDeep);
     server.answer(200, list(50, "", &[text, object("b", 31, "")]));
-    let page = wire
+    let page = cluster
         .list_page(&kind, &Scope::default(), 0, PageOf::default().next)
         .await
         .unwrap();

@@ -12,7 +12,7 @@ use orkestra_core::{
 };
 
 use super::{
-    Form, JSON, Scope, Served, Wire, WireError,
+    Cluster, ClusterError, Form, JSON, Scope, Served,
     error::{RequestSubject, broken},
     served::Query,
 };
@@ -34,11 +34,11 @@ pub struct PageOf<'a> {
 }
 
 /// The error, without quoting the response.
-fn bad(page: &BadPage) -> WireError {
-    WireError::Unavailable(page.to_string())
+fn bad(page: &BadPage) -> ClusterError {
+    ClusterError::Unavailable(page.to_string())
 }
 
-impl Wire {
+impl Cluster {
     /// Reads one page of a list and passes what `projection` keeps of each object to `take` as it arrives; returns the continue token
     /// of the next page, or `None` on the last.
     ///
@@ -46,7 +46,7 @@ impl Wire {
     /// passed on before an error are still valid.
     ///
     /// # Errors
-    /// [`WireError::Gone`] if `page.next` is too old: the list has to start again.
+    /// [`ClusterError::Gone`] if `page.next` is too old: the list has to start again.
     pub async fn list_each(
         &self,
         (form, projection): (Form, &Projection),
@@ -54,7 +54,7 @@ impl Wire {
         scope: &Scope,
         page: PageOf<'_>,
         take: &mut (dyn FnMut(Listed) + Send),
-    ) -> Result<Option<String>, WireError> {
+    ) -> Result<Option<String>, ClusterError> {
         // The semaphore is never closed.
         let _pages = self.pages.acquire().await;
         let asked = RequestSubject::of("list", kind, scope.namespace.as_deref());
@@ -70,7 +70,7 @@ impl Wire {
     ///
     /// # Errors
     /// The errors of a list.
-    pub async fn state_of(&self, kind: &Served, scope: &Scope) -> Result<Version, WireError> {
+    pub async fn state_of(&self, kind: &Served, scope: &Scope) -> Result<Version, ClusterError> {
         let mut version = Version::from("");
         let mut take = |listed| {
             if let Listed::Version(text) = listed {
@@ -92,7 +92,7 @@ impl Wire {
         request: Request<Vec<u8>>,
         projection: &Projection,
         take: &mut (dyn FnMut(Listed) + Send),
-    ) -> Result<Option<String>, WireError> {
+    ) -> Result<Option<String>, ClusterError> {
         let body = self.client.request_stream(request).await;
         let mut body = pin!(body.map_err(|error| asked.sort(error))?);
         let mut page = Page::new(projection);
@@ -110,7 +110,7 @@ impl Wire {
 }
 
 /// Reads a complete page with the readable parts of all its objects.
-pub(super) fn read_whole(text: &str) -> Result<super::Page, WireError> {
+pub(super) fn read_whole(text: &str) -> Result<super::Page, ClusterError> {
     let projection = Projection::whole();
     let mut answers = super::Page::default();
     let mut take = |listed| match listed {
@@ -130,7 +130,7 @@ fn request(
     kind: &Served,
     scope: &Scope,
     page: PageOf<'_>,
-) -> Result<Request<Vec<u8>>, WireError> {
+) -> Result<Request<Vec<u8>>, ClusterError> {
     let mut query = Query::default();
     query.add("labelSelector", scope.selector.as_deref());
     query.add("fieldSelector", scope.fields.as_deref());

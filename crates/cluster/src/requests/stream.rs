@@ -10,7 +10,7 @@ use orkestra_core::{
 };
 
 use super::{
-    Form, JSON, Scope, Served, Wire, WireError,
+    Cluster, ClusterError, Form, JSON, Scope, Served,
     error::{RequestSubject, broken},
     in_time,
     served::Query,
@@ -44,11 +44,11 @@ impl fmt::Debug for Watch<'_> {
     }
 }
 
-impl Wire {
+impl Cluster {
     /// Starts a watch of `scope` from `from`, which the API server ends after `timeout`; requests bookmarks.
     ///
     /// # Errors
-    /// [`WireError::Gone`] if `from` is too old.
+    /// [`ClusterError::Gone`] if `from` is too old.
     pub async fn watch<'w>(
         &self,
         form: Form,
@@ -56,7 +56,7 @@ impl Wire {
         scope: &'w Scope,
         from: &Version,
         timeout: Duration,
-    ) -> Result<Watch<'w>, WireError> {
+    ) -> Result<Watch<'w>, ClusterError> {
         let asked = RequestSubject::of("watch", kind, scope.namespace.as_deref());
         let mut query = Query::default();
         query.add("watch", Some("true"));
@@ -91,9 +91,9 @@ impl Watch<'_> {
     /// Cancel safe: nothing is lost if the future is dropped.
     ///
     /// # Errors
-    /// An error that the API server reports in an event, such as [`WireError::Gone`], which also stands for a line that is not an
+    /// An error that the API server reports in an event, such as [`ClusterError::Gone`], which also stands for a line that is not an
     /// event; a broken connection, including one that breaks inside an event.
-    pub async fn next(&mut self, projection: &Projection) -> Result<Option<Event>, WireError> {
+    pub async fn next(&mut self, projection: &Projection) -> Result<Option<Event>, ClusterError> {
         let asked = RequestSubject::of("watch", self.kind, self.scope.namespace.as_deref());
         loop {
             let Self { body, lines, .. } = self;
@@ -115,7 +115,7 @@ impl Watch<'_> {
                 Some(decode::Event::Refused(status)) => Err(asked.sort_refusal(&status)),
                 // The object is unknown, so everything is listed again.
                 Some(decode::Event::Lost) => {
-                    Err(WireError::Gone("an event cannot be read".to_owned()))
+                    Err(ClusterError::Gone("an event cannot be read".to_owned()))
                 }
             };
             return reported.map(Some);

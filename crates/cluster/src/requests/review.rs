@@ -8,7 +8,7 @@ use k8s_openapi::Resource;
 use kube::client::Body;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{JSON, Wire, WireError, error::RequestSubject};
+use super::{Cluster, ClusterError, JSON, error::RequestSubject};
 
 /// A response that is not read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,12 +19,12 @@ pub struct RawResponse {
     pub body: Option<Bytes>,
 }
 
-impl Wire {
+impl Cluster {
     /// Has the API server review `review`: it returns it with its status, and stores nothing.
     ///
     /// # Errors
-    /// [`WireError::Forbidden`] if a permission is missing, [`WireError::Unavailable`] if there is no response or it cannot be read.
-    pub async fn review<T>(&self, review: &T) -> Result<T, WireError>
+    /// [`ClusterError::Forbidden`] if a permission is missing, [`ClusterError::Unavailable`] if there is no response or it cannot be read.
+    pub async fn review<T>(&self, review: &T) -> Result<T, ClusterError>
     where
         T: Resource + Serialize + DeserializeOwned,
     {
@@ -37,7 +37,7 @@ impl Wire {
         let text = self.send(&asked, request, body).await?;
         // serde_json's own message may quote a value.
         serde_json::from_str(&text).map_err(|_| {
-            WireError::Unavailable("the response to the review cannot be read".to_owned())
+            ClusterError::Unavailable("the response to the review cannot be read".to_owned())
         })
     }
 
@@ -45,13 +45,13 @@ impl Wire {
     /// it are read, so that the memory for it is bounded.
     ///
     /// # Errors
-    /// [`WireError::Unavailable`] if there is no response.
+    /// [`ClusterError::Unavailable`] if there is no response.
     pub async fn raw(
         &self,
         path: &str,
         accept: &str,
         longest: usize,
-    ) -> Result<RawResponse, WireError> {
+    ) -> Result<RawResponse, ClusterError> {
         let asked = RequestSubject::discovery("");
         let request = Request::get(path)
             .header(header::ACCEPT, accept)
@@ -64,7 +64,7 @@ impl Wire {
             let body = match Limited::new(answer.into_body(), longest).collect().await {
                 Ok(body) => Some(body.to_bytes()),
                 Err(error) if error.is::<LengthLimitError>() => None,
-                Err(error) => return Err(WireError::Unavailable(error.to_string())),
+                Err(error) => return Err(ClusterError::Unavailable(error.to_string())),
             };
             Ok(RawResponse { status, body })
         };

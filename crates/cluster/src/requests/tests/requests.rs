@@ -14,12 +14,12 @@ async fn an_apply_names_its_manager_and_forces_when_asked_to() {
     let body = node(r#"{"spec":{"replicas":2}}"#);
     let kind = served("apps", "deployments");
     server
-        .wire()
+        .cluster()
         .apply(&kind, &key(), "orkestra/websites.shop.example", true, &body)
         .await
         .unwrap();
     server
-        .wire()
+        .cluster()
         .apply(
             &kind,
             &key(),
@@ -51,9 +51,10 @@ async fn an_apply_names_its_manager_and_forces_when_asked_to() {
 async fn each_verb_is_written_as_kubernetes_reads_it() {
     let server = Server::new();
     server.answer(200, r#"{"kind":"Status","status":"Success"}"#);
-    let (wire, kind, body) = (server.wire(), served("", "pods"), node("{}"));
-    wire.create(&kind, &key(), "m", &body).await.unwrap();
-    wire.merge_patch(&kind, &key(), Some("status"), "m", &body)
+    let (cluster, kind, body) = (server.cluster(), served("", "pods"), node("{}"));
+    cluster.create(&kind, &key(), "m", &body).await.unwrap();
+    cluster
+        .merge_patch(&kind, &key(), Some("status"), "m", &body)
         .await
         .unwrap();
     let how = Deletion {
@@ -61,7 +62,7 @@ async fn each_verb_is_written_as_kubernetes_reads_it() {
         uid: Some("u1"),
         resource_version: None,
     };
-    assert!(wire.delete(&kind, &key(), &how).await.unwrap().is_none());
+    assert!(cluster.delete(&kind, &key(), &how).await.unwrap().is_none());
     let seen: Vec<String> = server
         .requests()
         .iter()
@@ -99,7 +100,7 @@ async fn an_object_that_waits_for_its_finalizers_comes_back_from_its_deletion() 
     };
     assert!(
         server
-            .wire()
+            .cluster()
             .delete(&served("", "pods"), &key(), &how)
             .await
             .unwrap()
@@ -118,13 +119,13 @@ async fn a_request_that_nobody_answers_ends_at_its_deadline() {
         std::future::pending::<Result<http::Response<axum::body::Body>, std::convert::Infallible>>()
             .await
     });
-    let wire = Wire::new(kube::Client::new(service, "default"));
+    let cluster = Cluster::new(kube::Client::new(service, "default"));
     let start = Instant::now();
-    let error = wire.get(&served("", "pods"), &key()).await.unwrap_err();
+    let error = cluster.get(&served("", "pods"), &key()).await.unwrap_err();
     assert_eq!(
         (error, start.elapsed()),
         (
-            WireError::Unavailable("no answer within 30 s".into()),
+            ClusterError::Unavailable("no answer within 30 s".into()),
             Duration::from_secs(30)
         )
     );
@@ -138,9 +139,9 @@ async fn a_request_waits_for_its_turn_and_its_deadline_waits_with_it() {
         std::iter::from_fn(|| futures::FutureExt::now_or_never(flow.turn(&share))).collect();
     let server = Server::new();
     server.answer(200, "{}");
-    let wire = server.wire().in_turn(flow).on_account_of(share);
+    let cluster = server.cluster().in_turn(flow).on_account_of(share);
     let start = Instant::now();
-    let asked = tokio::spawn(async move { wire.get(&served("", "pods"), &key()).await });
+    let asked = tokio::spawn(async move { cluster.get(&served("", "pods"), &key()).await });
     tokio::time::sleep(DEADLINE * 3).await;
     assert!(server.requests().is_empty());
     permits.pop();
@@ -156,7 +157,7 @@ async fn discovery_shows_plural_and_scope() {
         r#"{"kind":"APIResourceList","resources":[{"name":"websites/status","kind":"Website","namespaced":true},{"name":"websites","kind":"Website","namespaced":true}]}"#,
     );
     let found = server
-        .wire()
+        .cluster()
         .discover("shop.example", "v1", "Website")
         .await
         .unwrap()
@@ -164,14 +165,17 @@ async fn discovery_shows_plural_and_scope() {
     assert_eq!((&*found.plural, found.namespaced), ("websites", true));
     assert_eq!(
         server
-            .wire()
+            .cluster()
             .discover("shop.example", "v1", "Shop")
             .await
             .unwrap(),
         None
     );
     server.answer(404, "404 page not found");
-    assert_eq!(server.wire().discover("", "v9", "Pod").await.unwrap(), None);
+    assert_eq!(
+        server.cluster().discover("", "v9", "Pod").await.unwrap(),
+        None
+    );
     let paths: Vec<String> = server.requests().into_iter().map(|seen| seen.uri).collect();
     assert_eq!(
         paths,
@@ -180,7 +184,7 @@ async fn discovery_shows_plural_and_scope() {
 }
 
 /// A service that answers each list after a delay, and records how many are waiting.
-fn slow_lists(most: &Arc<Mutex<(usize, usize)>>) -> Wire {
+fn slow_lists(most: &Arc<Mutex<(usize, usize)>>) -> Cluster {
     let most = most.clone();
     let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
         let most = most.clone();
@@ -196,20 +200,21 @@ fn slow_lists(most: &Arc<Mutex<(usize, usize)>>) -> Wire {
             Ok::<_, std::convert::Infallible>(http::Response::new(body))
         }
     });
-    Wire::new(kube::Client::new(service, "default"))
+    Cluster::new(kube::Client::new(service, "default"))
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_more_than_a_few_pages_are_read_at_once() {
     let most = Arc::new(Mutex::new((0, 0)));
-    let wire = slow_lists(&most);
+    let cluster = slow_lists(&most);
     let lists = (0..20).map(|_| {
-        let wire = wire.clone();
+        let cluster = cluster.clone();
         tokio::spawn(async move {
             let how = (Form::Whole, &orkestra_core::value::Projection::whole());
             let (kind, scope) = (served("shop.example", "websites"), Scope::default());
             let mut take = |_: Listed| {};
-            wire.list_each(how, &kind, &scope, PageOf::default(), &mut take)
+            cluster
+                .list_each(how, &kind, &scope, PageOf::default(), &mut take)
                 .await
                 .unwrap();
         })

@@ -6,7 +6,9 @@ use orkestra_core::{
     value::{Fault, Node},
 };
 
-use super::{Served, Wire, WireError, error::RequestSubject, list::read_whole, served::Query};
+use super::{
+    Cluster, ClusterError, Served, error::RequestSubject, list::read_whole, served::Query,
+};
 
 /// The path of a list of that object alone.
 pub(super) fn path(kind: &Served, key: &ObjectKey) -> String {
@@ -16,12 +18,12 @@ pub(super) fn path(kind: &Served, key: &ObjectKey) -> String {
     query.onto(kind.collection_path(key.namespace.as_deref()))
 }
 
-impl Wire {
+impl Cluster {
     /// Returns the cluster-scoped object of that name, by a list of one; `None` if it does not exist.
     ///
     /// # Errors
-    /// [`WireError::NotServed`] if the kind is not served.
-    pub async fn find(&self, kind: &Served, name: &str) -> Result<Option<Node>, WireError> {
+    /// [`ClusterError::NotServed`] if the kind is not served.
+    pub async fn find(&self, kind: &Served, name: &str) -> Result<Option<Node>, ClusterError> {
         let asked = RequestSubject::of("list", kind, None);
         let key = ObjectKey {
             namespace: None,
@@ -34,7 +36,7 @@ impl Wire {
             .as_ref()
             .and_then(|object| Fault::all_of(object).pop())
         {
-            return Err(WireError::Unreadable(fault.to_string()));
+            return Err(ClusterError::Unreadable(fault.to_string()));
         }
         // A list omits these in its items.
         Ok(object.map(|mut object| {

@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 
 use self::{error::RequestSubject, list::PAGES_AT_ONCE};
 pub use self::{
-    error::{Cause, WireError, is_missed},
+    error::{Cause, ClusterError, is_missed},
     list::{Listed, PageOf},
     review::RawResponse,
     served::{Served, autoscalers},
@@ -45,7 +45,7 @@ const STRICT: &str = "Strict";
 
 /// The API server, as one client identity sees it. Cheap to clone.
 #[derive(Clone)]
-pub struct Wire {
+pub struct Cluster {
     client: kube::Client,
     reach: Reach,
     /// Flow control and the account of requests.
@@ -58,9 +58,9 @@ pub struct Wire {
     dry_run: bool,
 }
 
-impl std::fmt::Debug for Wire {
+impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Wire").finish_non_exhaustive()
+        f.debug_struct("Cluster").finish_non_exhaustive()
     }
 }
 
@@ -117,7 +117,7 @@ pub struct Deletion<'a> {
     pub resource_version: Option<&'a str>,
 }
 
-impl Wire {
+impl Cluster {
     /// Requests through `client`, with a deadline of [`DEADLINE`] each.
     pub fn new(client: kube::Client) -> Self {
         Self::reaching(client, Reach::unquestioned())
@@ -191,7 +191,7 @@ impl Wire {
     ///
     /// # Errors
     /// Any failure of the request.
-    pub async fn server_version(&self) -> Result<String, WireError> {
+    pub async fn server_version(&self) -> Result<String, ClusterError> {
         let asked = RequestSubject::discovery("");
         let version = self.node(&asked, Method::GET, "/version", None).await?;
         let name = version.get("gitVersion").and_then(Node::as_str);
@@ -201,8 +201,8 @@ impl Wire {
     /// Returns the object.
     ///
     /// # Errors
-    /// [`WireError::NotFound`] if there is no such object, [`WireError::NotServed`] if the kind is not served.
-    pub async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Node, WireError> {
+    /// [`ClusterError::NotFound`] if there is no such object, [`ClusterError::NotServed`] if the kind is not served.
+    pub async fn get(&self, kind: &Served, key: &ObjectKey) -> Result<Node, ClusterError> {
         let asked = RequestSubject::of("get", kind, key.namespace.as_deref());
         self.node(&asked, Method::GET, &kind.object_path(key, None), None)
             .await
@@ -214,14 +214,14 @@ impl Wire {
     /// unreadable object is included without the unreadable part, see [`Fault::all_of`].
     ///
     /// # Errors
-    /// [`WireError::Gone`] if `next` is too old: the list has to start again.
+    /// [`ClusterError::Gone`] if `next` is too old: the list has to start again.
     pub async fn list_page(
         &self,
         kind: &Served,
         scope: &Scope,
         limit: u32,
         next: Option<&str>,
-    ) -> Result<Page, WireError> {
+    ) -> Result<Page, ClusterError> {
         let asked = RequestSubject::of("list", kind, scope.namespace.as_deref());
         let mut query = Query::default();
         query.add("labelSelector", scope.selector.as_deref());
@@ -236,14 +236,14 @@ impl Wire {
     /// Creates an object, as field manager `manager`; returns it as stored.
     ///
     /// # Errors
-    /// [`WireError::AlreadyExists`].
+    /// [`ClusterError::AlreadyExists`].
     pub async fn create(
         &self,
         kind: &Served,
         key: &ObjectKey,
         manager: &str,
         body: &Node,
-    ) -> Result<Node, WireError> {
+    ) -> Result<Node, ClusterError> {
         let namespace = key.namespace.as_deref();
         let asked = RequestSubject::of("create", kind, namespace);
         let mut query = Query::default();
@@ -260,7 +260,7 @@ impl Wire {
     /// Server-side apply, as field manager `manager`; returns the object as stored.
     ///
     /// # Errors
-    /// [`WireError::Conflict`]: its causes name the managers if other managers own fields; it has no causes if the
+    /// [`ClusterError::Conflict`]: its causes name the managers if other managers own fields; it has no causes if the
     /// resourceVersion in `body` is not the object's.
     pub async fn apply(
         &self,
@@ -269,7 +269,7 @@ impl Wire {
         manager: &str,
         force: bool,
         body: &Node,
-    ) -> Result<Node, WireError> {
+    ) -> Result<Node, ClusterError> {
         let asked = RequestSubject::of("patch", kind, key.namespace.as_deref());
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
@@ -286,7 +286,7 @@ impl Wire {
     /// JSON merge patch of the object or of a subresource such as `status`; returns the object as stored.
     ///
     /// # Errors
-    /// [`WireError::Conflict`] if `body` has a resourceVersion that is not the object's.
+    /// [`ClusterError::Conflict`] if `body` has a resourceVersion that is not the object's.
     pub async fn merge_patch(
         &self,
         kind: &Served,
@@ -294,7 +294,7 @@ impl Wire {
         subresource: Option<&str>,
         manager: &str,
         body: &Node,
-    ) -> Result<Node, WireError> {
+    ) -> Result<Node, ClusterError> {
         let asked = RequestSubject::of("patch", kind, key.namespace.as_deref());
         let mut query = Query::default();
         query.add("fieldManager", Some(manager));
@@ -308,13 +308,13 @@ impl Wire {
     /// Deletes an object. Returns it if finalizers keep it, `None` if it is gone.
     ///
     /// # Errors
-    /// [`WireError::Conflict`] if the preconditions do not match.
+    /// [`ClusterError::Conflict`] if the preconditions do not match.
     pub async fn delete(
         &self,
         kind: &Served,
         key: &ObjectKey,
         how: &Deletion<'_>,
-    ) -> Result<Option<Node>, WireError> {
+    ) -> Result<Option<Node>, ClusterError> {
         let asked = RequestSubject::of("delete", kind, key.namespace.as_deref());
         let path = kind.object_path(key, None);
         let answer = self
@@ -334,8 +334,8 @@ impl Wire {
         &self,
         kind: &Served,
         key: &ObjectKey,
-        answer: Result<Node, WireError>,
-    ) -> Result<Node, WireError> {
+        answer: Result<Node, ClusterError>,
+    ) -> Result<Node, ClusterError> {
         if let Ok(object) = &answer
             && !kind.expires()
         {
@@ -353,11 +353,11 @@ impl Wire {
         group: &str,
         version: &str,
         kind: &str,
-    ) -> Result<Option<Served>, WireError> {
+    ) -> Result<Option<Served>, ClusterError> {
         let asked = RequestSubject::discovery(group);
         let path = served::api_path(group, version);
         let list = match self.node(&asked, Method::GET, &path, None).await {
-            Err(WireError::NotServed(_) | WireError::NotFound(_)) => return Ok(None),
+            Err(ClusterError::NotServed(_) | ClusterError::NotFound(_)) => return Ok(None),
             other => other?,
         };
         let resources = list
@@ -373,7 +373,7 @@ impl Wire {
     ///
     /// # Errors
     /// Any failure of the request.
-    pub async fn versions(&self, group: &str) -> Result<Vec<String>, WireError> {
+    pub async fn versions(&self, group: &str) -> Result<Vec<String>, ClusterError> {
         if group.is_empty() {
             return Ok(vec!["v1".to_owned()]);
         }
@@ -382,7 +382,7 @@ impl Wire {
             .node(&asked, Method::GET, &format!("/apis/{group}"), None)
             .await
         {
-            Err(WireError::NotServed(_) | WireError::NotFound(_)) => return Ok(Vec::new()),
+            Err(ClusterError::NotServed(_) | ClusterError::NotFound(_)) => return Ok(Vec::new()),
             other => other?,
         };
         let version = |node: &Node| {
@@ -413,7 +413,7 @@ impl Wire {
         method: Method,
         path: &str,
         body: Option<(&str, &Node)>,
-    ) -> Result<Node, WireError> {
+    ) -> Result<Node, ClusterError> {
         RequestSubject::parse(&self.text(asked, method, path, body).await?, self.in_part)
     }
 
@@ -423,7 +423,7 @@ impl Wire {
         method: Method,
         path: &str,
         body: Option<(&str, &Node)>,
-    ) -> Result<String, WireError> {
+    ) -> Result<String, ClusterError> {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -442,7 +442,7 @@ impl Wire {
         asked: &RequestSubject<'_>,
         request: Builder,
         body: Vec<u8>,
-    ) -> Result<String, WireError> {
+    ) -> Result<String, ClusterError> {
         let request = request.body(body).map_err(|_| asked.unwritable())?;
         // Not `request::<Node>`: kube logs the complete text of a response that it cannot parse.
         let sent = |request| {
@@ -458,9 +458,9 @@ impl Wire {
         &self,
         mut request: Request<B>,
         sent: impl FnOnce(Request<B>) -> F,
-    ) -> Result<T, WireError>
+    ) -> Result<T, ClusterError>
     where
-        F: Future<Output = Result<T, WireError>>,
+        F: Future<Output = Result<T, ClusterError>>,
     {
         if let Some(turn) = self.turn().await {
             request.extensions_mut().insert(turn);
@@ -472,10 +472,12 @@ impl Wire {
 }
 
 /// Returns the response, if it arrives within [`DEADLINE`].
-async fn in_time<T>(answer: impl Future<Output = Result<T, WireError>>) -> Result<T, WireError> {
+async fn in_time<T>(
+    answer: impl Future<Output = Result<T, ClusterError>>,
+) -> Result<T, ClusterError> {
     match tokio::time::timeout(DEADLINE, answer).await {
         Ok(answer) => answer,
-        Err(_) => Err(WireError::Unavailable(format!(
+        Err(_) => Err(ClusterError::Unavailable(format!(
             "no answer within {} s",
             DEADLINE.as_secs()
         ))),

@@ -50,7 +50,7 @@ impl Cause {
 
 /// Why a request failed. Messages never contain values of Secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WireError {
+pub enum ClusterError {
     /// There is no such object, or the namespace to create it in does not exist.
     #[error("{0}")]
     NotFound(String),
@@ -125,7 +125,7 @@ pub enum WireError {
     },
 }
 
-impl WireError {
+impl ClusterError {
     /// Returns the reason for conditions, as the response to a write; the reason determines whether it is permanent, and when it
     /// is retried.
     pub fn reason(&self) -> Reason {
@@ -198,14 +198,14 @@ impl<'a> RequestSubject<'a> {
 
     /// Parses a response; if it is partly unreadable and `in_part` is set, returns the rest. A response that is not JSON is
     /// probably a proxy's page, so it counts as transient.
-    pub(super) fn parse(text: &str, in_part: bool) -> Result<Node, WireError> {
+    pub(super) fn parse(text: &str, in_part: bool) -> Result<Node, ClusterError> {
         let error = match serde_json::from_str(text) {
             Ok(node) => return Ok(node),
             Err(error) => error,
         };
         // serde_json's own message may quote a value.
         match FaultCause::of(&error) {
-            FaultCause::Syntax => Err(WireError::Unavailable(format!(
+            FaultCause::Syntax => Err(ClusterError::Unavailable(format!(
                 "unexpected response (line {}, column {})",
                 error.line(),
                 error.column()
@@ -218,14 +218,14 @@ impl<'a> RequestSubject<'a> {
                     cause,
                 };
                 let fault = faults.into_iter().next().unwrap_or_else(whole);
-                Err(WireError::Unreadable(fault.to_string()))
+                Err(ClusterError::Unreadable(fault.to_string()))
             }
         }
     }
 
     /// Returns the error for a request that could not be built.
-    pub(super) fn unwritable(&self) -> WireError {
-        WireError::Invalid {
+    pub(super) fn unwritable(&self) -> ClusterError {
+        ClusterError::Invalid {
             message: format!(
                 "cannot {} {}: the request is not valid",
                 self.verb, self.resource
@@ -235,26 +235,26 @@ impl<'a> RequestSubject<'a> {
     }
 
     /// Classifies an error of the client.
-    pub(super) fn sort(&self, error: kube::Error) -> WireError {
+    pub(super) fn sort(&self, error: kube::Error) -> ClusterError {
         match error {
             kube::Error::Api(status) => self.sort_status(&status),
-            kube::Error::SerdeError(error) => WireError::Unavailable(format!(
+            kube::Error::SerdeError(error) => ClusterError::Unavailable(format!(
                 "cannot decode the response (column {})",
                 error.column()
             )),
-            error => WireError::Unavailable(shorten(chain(&error))),
+            error => ClusterError::Unavailable(shorten(chain(&error))),
         }
     }
 
     /// Classifies an error that came as a watch event.
-    pub(super) fn sort_refusal(&self, status: &Node) -> WireError {
+    pub(super) fn sort_refusal(&self, status: &Node) -> ClusterError {
         let read = serde_json::from_value::<Status>(status.to_json());
         let read = read
             .ok()
             .filter(|status| status.code != 0 || !status.reason.is_empty());
         read.map_or_else(
             || {
-                WireError::Unavailable(
+                ClusterError::Unavailable(
                     "the API server reported an error that cannot be read".to_owned(),
                 )
             },
@@ -263,7 +263,7 @@ impl<'a> RequestSubject<'a> {
     }
 
     // Over 60 lines: a table, one arm for each status of the API server.
-    fn sort_status(&self, status: &Status) -> WireError {
+    fn sort_status(&self, status: &Status) -> ClusterError {
         let secret = self.group.is_empty() && self.resource == "secrets";
         let retry_after = status
             .details
@@ -298,10 +298,10 @@ impl<'a> RequestSubject<'a> {
             }
         };
         match (status.code, &*status.reason) {
-            (404, _) if names_an_object(status) => WireError::NotFound(message),
-            (404, _) => WireError::NotServed(self.kind()),
-            (409, "AlreadyExists") => WireError::AlreadyExists(message),
-            (409, _) => WireError::Conflict {
+            (404, _) if names_an_object(status) => ClusterError::NotFound(message),
+            (404, _) => ClusterError::NotServed(self.kind()),
+            (409, "AlreadyExists") => ClusterError::AlreadyExists(message),
+            (409, _) => ClusterError::Conflict {
                 message: if secret {
                     conflict_words(&message)
                 } else {
@@ -309,40 +309,40 @@ impl<'a> RequestSubject<'a> {
                 },
                 causes: causes(),
             },
-            (403, _) if is_terminating(status) => WireError::Terminating(guarded()),
-            (403, _) if !lacks_right(&message) => WireError::Denied { message: guarded() },
-            (403, _) => WireError::Forbidden {
+            (403, _) if is_terminating(status) => ClusterError::Terminating(guarded()),
+            (403, _) if !lacks_right(&message) => ClusterError::Denied { message: guarded() },
+            (403, _) => ClusterError::Forbidden {
                 verb: self.verb,
                 resource: self.resource.to_owned(),
                 group: self.group.to_owned(),
                 namespace: self.namespace.map(str::to_owned),
                 message,
             },
-            (422, _) if is_of_another(status) => WireError::Conflict {
+            (422, _) if is_of_another(status) => ClusterError::Conflict {
                 message: guarded(),
                 causes: Vec::new(),
             },
-            (422, _) => WireError::Invalid {
+            (422, _) => ClusterError::Invalid {
                 message: guarded(),
                 causes: causes(),
             },
-            (410, _) | (_, "Expired" | "Gone") => WireError::Gone(message),
+            (410, _) | (_, "Expired" | "Gone") => ClusterError::Gone(message),
             // The API server has not reached this version, and may never: it was restored to an older state.
-            (504, _) if is_from_the_future(status) => WireError::Gone(message),
-            (429, _) => WireError::TooManyRequests {
+            (504, _) if is_from_the_future(status) => ClusterError::Gone(message),
+            (429, _) => ClusterError::TooManyRequests {
                 retry_after: retry_after.map(|seconds| Duration::from_secs(seconds.into())),
             },
             // Not a failure of the API server: the same request fails until something changes.
-            (500, _) if is_undecodable(&message) => WireError::Invalid {
+            (500, _) if is_undecodable(&message) => ClusterError::Invalid {
                 message: guarded(),
                 causes: causes(),
             },
-            (0 | 500.., _) => WireError::Unavailable(guarded()),
-            (400 | 413 | 415, _) => WireError::Invalid {
+            (0 | 500.., _) => ClusterError::Unavailable(guarded()),
+            (400 | 413 | 415, _) => ClusterError::Invalid {
                 message: guarded(),
                 causes: causes(),
             },
-            (code, _) => WireError::Other {
+            (code, _) => ClusterError::Other {
                 code,
                 message: guarded(),
             },
@@ -462,13 +462,13 @@ fn is_escalation(message: &str) -> bool {
 }
 
 /// The error for a connection that broke during a response.
-pub(super) fn broken(error: &io::Error) -> WireError {
-    WireError::Unavailable(shorten(chain(error)))
+pub(super) fn broken(error: &io::Error) -> ClusterError {
+    ClusterError::Unavailable(shorten(chain(error)))
 }
 
 /// True if the API server gave no response, which the breaker counts.
-pub fn is_missed<T>(answer: &Result<T, WireError>) -> bool {
-    matches!(answer, Err(WireError::Unavailable(_)))
+pub fn is_missed<T>(answer: &Result<T, ClusterError>) -> bool {
+    matches!(answer, Err(ClusterError::Unavailable(_)))
 }
 
 fn shorten(text: String) -> String {

@@ -25,17 +25,17 @@ fn key() -> ObjectKey {
 }
 
 /// The error of a GET with this response.
-async fn refused(kind: &Served, code: u16, body: impl Into<String>) -> WireError {
+async fn refused(kind: &Served, code: u16, body: impl Into<String>) -> ClusterError {
     let server = Server::new();
     server.answer(code, body);
-    server.wire().get(kind, &key()).await.unwrap_err()
+    server.cluster().get(kind, &key()).await.unwrap_err()
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_unknown_object_and_an_unknown_kind_are_distinguished() {
     let named = r#"{"kind":"Status","code":404,"reason":"NotFound","message":"pods \"web\" not found","details":{"name":"web","kind":"pods"}}"#;
     assert!(
-        matches!(refused(&served("", "pods"), 404, named).await, WireError::NotFound(message) if message.contains("web"))
+        matches!(refused(&served("", "pods"), 404, named).await, ClusterError::NotFound(message) if message.contains("web"))
     );
     let unknown = refused(
         &served("shop.example", "websites"),
@@ -45,7 +45,7 @@ async fn an_unknown_object_and_an_unknown_kind_are_distinguished() {
     .await;
     assert_eq!(
         unknown,
-        WireError::NotServed("websites.shop.example".into())
+        ClusterError::NotServed("websites.shop.example".into())
     );
 }
 
@@ -56,7 +56,7 @@ async fn conflicts_of_fields_name_their_managers() {
         {"reason":"FieldManagerConflict","message":"conflict with \"kubectl-edit\" using apps/v1 at 2026-01-01T00:00:00Z","field":".spec.b"}]}}"#;
     let error = refused(&served("apps", "deployments"), 409, body).await;
     assert!(error.is_field_conflict() && !error.is_permanent());
-    let WireError::Conflict { causes, .. } = error else {
+    let ClusterError::Conflict { causes, .. } = error else {
         panic!()
     };
     let reported: Vec<_> = causes
@@ -77,7 +77,7 @@ async fn conflicts_of_fields_name_their_managers() {
     )
     .await;
     assert!(
-        matches!(&outdated, WireError::Conflict { causes, .. } if causes.is_empty())
+        matches!(&outdated, ClusterError::Conflict { causes, .. } if causes.is_empty())
             && !outdated.is_field_conflict()
     );
     let exists = refused(
@@ -86,7 +86,7 @@ async fn conflicts_of_fields_name_their_managers() {
         status(409, "AlreadyExists", "it exists"),
     )
     .await;
-    assert_eq!(exists, WireError::AlreadyExists("it exists".into()));
+    assert_eq!(exists, ClusterError::AlreadyExists("it exists".into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,7 +102,7 @@ async fn a_missing_permission_is_not_a_policy_that_says_no() {
         ),
     )
     .await;
-    let WireError::Forbidden {
+    let ClusterError::Forbidden {
         verb,
         resource,
         group,
@@ -127,7 +127,7 @@ async fn a_missing_permission_is_not_a_policy_that_says_no() {
         status(403, "Forbidden", "exceeded quota: small, requested: pods=1"),
     )
     .await;
-    assert!(matches!(denied, WireError::Denied { .. }));
+    assert!(matches!(denied, ClusterError::Denied { .. }));
     // Their authors choose the words.
     for by in [
         "admission webhook 'a.example' denied the request",
@@ -135,7 +135,7 @@ async fn a_missing_permission_is_not_a_policy_that_says_no() {
     ] {
         let message = format!("pods 'x' is forbidden: {by}: the colour cannot be red");
         let denied = refused(&kind, 403, status(403, "Forbidden", &message)).await;
-        assert_eq!(denied, WireError::Denied { message });
+        assert_eq!(denied, ClusterError::Denied { message });
     }
 }
 
@@ -155,7 +155,7 @@ async fn a_role_that_would_grant_what_we_do_not_have_is_denied_and_no_permission
         });
         let error = refused(&kind, 403, body.to_string()).await;
         assert_eq!(error.reason(), Reason::Denied);
-        assert_eq!(error, WireError::Denied { message });
+        assert_eq!(error, ClusterError::Denied { message });
     }
 }
 
@@ -362,8 +362,8 @@ async fn a_long_message_is_passed_on_whole_up_to_what_a_condition_holds() {
 
 #[test]
 fn a_refusal_is_an_answer_to_the_breaker() {
-    let unavailable = WireError::Unavailable("connection refused".to_owned());
-    let denied = WireError::Denied {
+    let unavailable = ClusterError::Unavailable("connection refused".to_owned());
+    let denied = ClusterError::Denied {
         message: "no".to_owned(),
     };
     let missed = [Ok(()), Err(denied), Err(unavailable)].map(|answer| is_missed(&answer));
