@@ -111,7 +111,7 @@ fn tasks_start_in_the_module_tasks_alone() {
 }
 
 #[test]
-fn a_controller_makes_requests_through_wire_alone() {
+fn a_controller_makes_requests_through_cluster_alone() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     sources(&root.join("src"), &mut found);

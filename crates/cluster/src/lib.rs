@@ -13,4 +13,3 @@ pub mod gate;
 pub mod reach;
 pub mod requests;
 pub mod watch;
-pub mod watch;
