@@ -304,10 +304,10 @@ impl ClaimTable {
     }
 
     fn is_held_by_other(&self, claim: &Claim, now: Timestamp) -> bool {
-        // While the Leases cannot be read, a missing renewal is none that was missed.
-        let is_alive = |expires| now < expires || self.blind.is_some();
         claim.installation != *self.installation
-            && self.expiry_of(&claim.installation).is_some_and(is_alive)
+            && self
+                .expiry_of(&claim.installation)
+                .is_some_and(|expires| now < expires)
     }
 
     /// Returns the holders of kinds.

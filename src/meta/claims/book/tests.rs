@@ -187,30 +187,6 @@ fn a_clock_that_is_set_forward_takes_no_claim() {
 }
 
 #[test]
-fn nothing_expires_while_the_claims_cannot_be_read() {
-    let mut book = book(vec![claim(WEST, "b", "1"), alive(WEST, Some(at(0)))]);
-    write(&mut book, at(0));
-    let problem = OperatorProblem {
-        reason: orkestra_core::reasons::KatalogReason::Unavailable,
-        message: "no answer".to_owned(),
-    };
-    book.go_blind(problem);
-    assert!(matches!(
-        standing(&book, at(20)),
-        Some(ClaimState::Foreign(_))
-    ));
-    // It was renewed meanwhile.
-    book.replace(
-        vec![claim(WEST, "b", "1"), alive(WEST, Some(at(18)))],
-        at(21),
-    );
-    assert!(matches!(
-        standing(&book, at(21)),
-        Some(ClaimState::Foreign(_))
-    ));
-}
-
-#[test]
 fn an_installation_that_is_long_gone_keeps_nothing() {
     let long_ago = at(-24 * 60);
     let mut book = book(vec![claim(WEST, "b", "1"), alive(WEST, Some(long_ago))]);
