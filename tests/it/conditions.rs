@@ -95,6 +95,7 @@ async fn a_gated_resource_is_left_alone_says_so_and_is_looked_at_when_its_gate_o
         Ok((health().await?["gated"] == 1).then_some(()))
     })
     .await?;
+    waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, QUIET).await?;
     let shut = ponds.fetch("shut").await?;
     let closed = |kind| condition(&shut, kind).is_some_and(|one| one["reason"] == "GateClosed");

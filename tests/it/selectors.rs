@@ -306,7 +306,7 @@ async fn a_child_of_another_operator_is_neither_unmarked_nor_deleted_with_the_ka
         .until("north-grove", "is created", LIMIT, is_managed)
         .await?;
     // Neither operator writes what the other one reverts.
-    groves.scenario.until_settled(QUIET, LIMIT).await?;
+    waters::until_counted(&groves.scenario).await?;
     waters::ensure_no_writes(&groves.scenario, QUIET).await?;
     let katalogs = groves.scenario.objects("katalogs");
     katalogs.delete("selectors").await?;
