@@ -12,9 +12,6 @@ use orkestra_core::{
 };
 use serde_json::Value;
 
-/// Objects per page.
-const PAGE: u32 = 500;
-
 /// Why a comparison with the cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -109,19 +106,11 @@ impl LiveCluster {
             selector: (!labels.is_empty()).then(|| labels.to_owned()),
             fields: None,
         };
-        let what = format!("list {}", kind.plural);
-        let (mut objects, mut next) = (Vec::new(), None);
-        loop {
-            let asked = self.cluster.list_page(kind, &scope, PAGE, next.as_deref());
-            let page = described(&what, asked).await?;
-            for object in page.items {
-                objects.push(described(&what, async { whole(kind, object) }).await?);
-            }
-            next = page.next;
-            if next.is_none() {
-                return Ok(objects);
-            }
-        }
+        described(&format!("list {}", kind.plural), async {
+            let objects = self.cluster.list_all(kind, &scope).await?.into_iter();
+            objects.map(|object| whole(kind, object)).collect()
+        })
+        .await
     }
 
     /// Returns the live object with the namespace and name of this one.
@@ -205,16 +194,12 @@ async fn described<T>(
 }
 
 /// Returns an item of a list with `apiVersion` and `kind`, which lists omit.
-fn whole(kind: &Served, mut object: Node) -> Result<Node, ClusterError> {
+fn whole(kind: &Served, object: Node) -> Result<Node, ClusterError> {
     if let Some(fault) = Fault::all_of(&object).pop() {
         let name = key_of(kind, &object).name;
         return Err(ClusterError::Unreadable(format!("{name}: {fault}")));
     }
-    if let Node::Map(fields) = &mut object {
-        fields.insert("apiVersion".into(), Node::from(kind.api_version()));
-        fields.insert("kind".into(), Node::from(&*kind.kind));
-    }
-    Ok(object)
+    Ok(kind.with_type(object))
 }
 
 fn key_of(kind: &Served, object: &Node) -> ObjectKey {

@@ -251,21 +251,13 @@ impl ServedResource {
         labels: Option<&str>,
     ) -> Result<Vec<DynamicObject>, RequestError> {
         let scope = scope(namespace, labels);
-        let (mut all, mut next) = (Vec::new(), None::<String>);
-        loop {
-            let page = self
-                .cluster
-                .list_page(&self.served, &scope, PAGE, next.as_deref())
-                .await;
-            let page = page.map_err(|source| self.unlisted(namespace, source))?;
-            // An item that does not decode as an object comes from a proxy, and is not ours.
-            let items = page.items.iter();
-            all.extend(items.filter_map(|item| serde_json::from_value(item.to_json()).ok()));
-            next = page.next;
-            if next.is_none() {
-                return Ok(all);
-            }
-        }
+        let items = self.cluster.list_all(&self.served, &scope).await;
+        let items = items.map_err(|source| self.unlisted(namespace, source))?;
+        // An item that does not decode as an object comes from a proxy, and is not ours.
+        let items = items.iter();
+        Ok(items
+            .filter_map(|item| serde_json::from_value(item.to_json()).ok())
+            .collect())
     }
 
     fn unlisted(&self, namespace: Option<&str>, source: ClusterError) -> RequestError {

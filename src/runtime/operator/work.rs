@@ -20,7 +20,10 @@ use crate::{
     metrics::{PassOutcome, Trigger},
     runtime::{
         deletion::{self, orphans},
-        pass::{NextPass, Pass, Passed, observe, permit, reconcile, unread},
+        pass::{
+            NextPass, Pass, Passed, events::ignore_strangers, observe_all, permit, reconcile,
+            unread,
+        },
         queue::{Cause, Lane, QueueWorkers, TakenKey, WorkQueue},
         shared::Shared,
     },
@@ -181,7 +184,8 @@ async fn run(pass: &Pass<'_>) -> Passed {
     if let Some(fault) = &cr.unread {
         return unread::report(pass, &cr, fault).await;
     }
-    let mut observed = observe(pass.bound, &cr);
+    let (mut observed, strangers) = observe_all(pass.bound, &cr);
+    ignore_strangers(pass, &cr, &strangers);
     observed.orphans = orphans::of(pass, &cr).await;
     reconcile(pass, observed).await
 }

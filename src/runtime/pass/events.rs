@@ -100,8 +100,7 @@ pub(super) fn ignore(pass: &Pass<'_>, observed: &Observed) {
 }
 
 /// Reports objects with the marks of children in namespaces where the custom resource cannot have any, once for each new set.
-pub(super) fn ignore_strangers(pass: &Pass<'_>, cr: &CrRecord) {
-    let found = pass.bound.strangers(&pass.bound.owner_mark(&cr.id));
+pub(in crate::runtime) fn ignore_strangers(pass: &Pass<'_>, cr: &CrRecord, found: &[ChildKey]) {
     let named = found.iter().take(MOST_NAMED).map(ToString::to_string);
     let named = named.collect::<Vec<_>>().join(", ");
     let strangers = match found.len().saturating_sub(MOST_NAMED) {

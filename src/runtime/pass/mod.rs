@@ -37,7 +37,7 @@ use std::{
 use orkestra_core::{
     plan::{ChildKey, ObjectKey},
     reconcile::{
-        record::{CrRecord, Observed, ObservedChild},
+        record::{CrRecord, Observed},
         sources::Answers,
         status::reported,
     },
@@ -127,23 +127,12 @@ pub(super) async fn permit(passes: &Arc<Semaphore>) -> Option<OwnedSemaphorePerm
 
 /// Collects everything that a pass over `cr` reads.
 pub(super) fn observe(bound: &BoundPlan, cr: &Arc<CrRecord>) -> Observed {
-    let mut children = Vec::new();
-    let owner = bound.owner_mark(&cr.id);
-    for kind in &bound.kinds {
-        let group_kind = kind.served().group_kind();
-        let claimed = kind.store().owned_by(&cr.id.uid).into_iter();
-        let claimed = claimed.filter(|(_, record)| bound.may_own(&owner, &group_kind, record));
-        for (object, record) in claimed {
-            children.push(ObservedChild {
-                key: ChildKey {
-                    kind: group_kind.clone(),
-                    object,
-                },
-                record,
-            });
-        }
-    }
-    children.sort_by(|a, b| a.key.cmp(&b.key));
+    observe_all(bound, cr).0
+}
+
+/// The same, with the objects whose marks name the custom resource and that cannot be its children.
+pub(super) fn observe_all(bound: &BoundPlan, cr: &Arc<CrRecord>) -> (Observed, Vec<ChildKey>) {
+    let (children, strangers) = bound.claimed_by(&cr.id);
     let inventory = cr.inventory.checked(&bound.declared);
     let unseen = inventory
         .kinds
@@ -151,7 +140,7 @@ pub(super) fn observe(bound: &BoundPlan, cr: &Arc<CrRecord>) -> Observed {
         .filter(|kind| !bound.sees(kind, cr.id.key.namespace.as_deref()))
         .cloned()
         .collect::<BTreeSet<_>>();
-    Observed {
+    let observed = Observed {
         cr: cr.clone(),
         inventory,
         children,
@@ -159,7 +148,8 @@ pub(super) fn observe(bound: &BoundPlan, cr: &Arc<CrRecord>) -> Observed {
         unseen,
         reported: reported(&bound.plan, &bound.crd_status, cr),
         answers: Answers::new(),
-    }
+    };
+    (observed, strangers)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use orkestra_ground::Clock;
 
 use super::{
     NextPass, Pass, Passed, answers, cleanup,
-    events::{emit, ignore, ignore_strangers, report_events, warn},
+    events::{emit, ignore, report_events, warn},
     execute::{WriteOutcome, Writes, execute},
     metadata::{WantedMetadata, remember_made, write_metadata},
     next, normalize, observe,
@@ -106,7 +106,6 @@ pub(in crate::runtime) async fn reconcile(pass: &Pass<'_>, mut observed: Observe
 /// resource.
 fn before(pass: &Pass<'_>, observed: &Observed) -> bool {
     ignore(pass, observed);
-    ignore_strangers(pass, &observed.cr);
     if !observed.unseen.is_empty() {
         pass.shared.rebind.notify_one();
     }

@@ -2,7 +2,7 @@
 
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey},
-    reconcile::record::{ChildRecord, Identity, OwnerMark, Uid},
+    reconcile::record::{ChildRecord, Identity, ObservedChild, OwnerMark, Uid},
 };
 
 use super::bound_plan::BoundPlan;
@@ -67,21 +67,30 @@ impl BoundPlan {
         })
     }
 
-    /// Returns the objects that a pass would take for children of the custom resource if they were in a namespace where it may
-    /// have some, sorted by key.
-    pub(in crate::runtime) fn strangers(&self, owner: &OwnerMark) -> Vec<ChildKey> {
-        let mut found = Vec::new();
+    /// Returns the children of the custom resource of that identity, and the objects that would be children if they were in a
+    /// namespace where it may have some; both sorted by key.
+    pub(in crate::runtime) fn claimed_by(
+        &self,
+        id: &Identity,
+    ) -> (Vec<ObservedChild>, Vec<ChildKey>) {
+        let owner = self.owner_mark(id);
+        let (mut children, mut strangers) = (Vec::new(), Vec::new());
         for watched in &self.kinds {
             let kind = watched.served().group_kind();
             for (object, record) in watched.store().owned_by(&owner.uid) {
-                if record.is_ours(&owner.uid, &self.manager) && !self.may_own(owner, &kind, &record)
-                {
-                    let kind = kind.clone();
-                    found.push(ChildKey { kind, object });
+                let key = ChildKey {
+                    kind: kind.clone(),
+                    object,
+                };
+                if self.may_own(&owner, &kind, &record) {
+                    children.push(ObservedChild { key, record });
+                } else if record.is_ours(&owner.uid, &self.manager) {
+                    strangers.push(key);
                 }
             }
         }
-        found.sort();
-        found
+        children.sort_by(|a, b| a.key.cmp(&b.key));
+        strangers.sort();
+        (children, strangers)
     }
 }

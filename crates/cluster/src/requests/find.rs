@@ -38,13 +38,6 @@ impl Cluster {
         {
             return Err(ClusterError::Unreadable(fault.to_string()));
         }
-        // A list omits these in its items.
-        Ok(object.map(|mut object| {
-            if let Node::Map(fields) = &mut object {
-                fields.insert("apiVersion".into(), Node::from(kind.api_version()));
-                fields.insert("kind".into(), Node::from(&*kind.kind));
-            }
-            object
-        }))
+        Ok(object.map(|object| kind.with_type(object)))
     }
 }

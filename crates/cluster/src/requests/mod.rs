@@ -35,6 +35,9 @@ use served::Query;
 /// The deadline of a request.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
+/// Objects per page of [`Cluster::list_all`].
+const PAGE: u32 = 500;
+
 const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 /// JSON is YAML, and this is the content type that every server supports.
@@ -231,6 +234,23 @@ impl Cluster {
         let path = query.onto(kind.collection_path(scope.namespace.as_deref()));
         let text = self.text(&asked, Method::GET, &path, None).await?;
         list::read_whole(&text)
+    }
+
+    /// Returns the objects of all pages of a list, see [`Self::list_page`]. They are in memory together: what users may create in any
+    /// number and size, a controller reads with [`Self::list_each`].
+    ///
+    /// # Errors
+    /// The error of a page.
+    pub async fn list_all(&self, kind: &Served, scope: &Scope) -> Result<Vec<Node>, ClusterError> {
+        let (mut all, mut next) = (Vec::new(), None::<String>);
+        loop {
+            let page = self.list_page(kind, scope, PAGE, next.as_deref()).await?;
+            all.extend(page.items);
+            next = page.next;
+            if next.is_none() {
+                return Ok(all);
+            }
+        }
     }
 
     /// Creates an object, as field manager `manager`; returns it as stored.

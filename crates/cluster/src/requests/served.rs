@@ -61,6 +61,15 @@ impl Served {
         })
     }
 
+    /// Returns an item of a list with `apiVersion` and `kind`, which lists omit.
+    pub fn with_type(&self, mut item: Node) -> Node {
+        if let Node::Map(fields) = &mut item {
+            fields.insert("apiVersion".into(), Node::from(self.api_version()));
+            fields.insert("kind".into(), Node::from(&*self.kind));
+        }
+        item
+    }
+
     /// The kind without its version.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind {
