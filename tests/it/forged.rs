@@ -6,7 +6,8 @@ use testbed::{eventually, namespace};
 
 use crate::deletion::{CRDS, FINALIZER, finalizers};
 use crate::neighbours::{Neighbours, ORCHARDS};
-use crate::scenario::{LIMIT, Scenario, input};
+use crate::rights::Case;
+use crate::scenario::{LIMIT, Scenario, condition, input};
 
 const INVENTORY: &str = "orkestra.orkspace.io/inventory";
 
@@ -236,4 +237,55 @@ async fn a_child_in_a_namespace_that_only_an_earlier_revision_permits_is_still_d
     let targets = orchard.map(|orchard| &orchard["childTargets"]);
     assert_eq!(targets, Some(&json!({ "ConfigMap": [elsewhere] })));
     scenario.check_running()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_inventory_that_names_a_kind_of_an_earlier_revision_makes_no_operator_less_healthy()
+-> Result<()> {
+    let mut case = Case::new().await?;
+    let scenario = &case.scenario;
+    let declared = input("rights/katalog.yaml")?;
+    let secrets = "          secrets:\n            - name: \"{{ .metadata.name }}-pond\"\n              data: { colour: \"{{ .spec.colour }}\" }\n";
+    let without = declared.replace(secrets, "");
+    ensure!(without != declared, "{declared}");
+    scenario.apply(&without)?;
+    scenario
+        .objects("secrets")
+        .until_gone("north-pond", LIMIT)
+        .await?;
+    for role in case.without(&[("", "secrets")])?.0 {
+        scenario.put_role(&role).await?;
+    }
+    scenario
+        .wait_for_right("list", "", "secrets", false)
+        .await?;
+    let forgery = json!({ "metadata": { "annotations": { INVENTORY: "Deployment.apps,Secret" } } });
+    scenario.objects("ponds").patch("north", &forgery).await?;
+    let row = |katalog: &Value| {
+        let rows = katalog["status"]["operators"].as_array()?;
+        rows.iter().find(|row| row["name"] == "pond").cloned()
+    };
+    let is_remarked = |katalog: &Value| {
+        let row = row(katalog).unwrap_or_default();
+        row["message"].as_str().is_some_and(|text| {
+            text.starts_with("children of kind Secret, which only an earlier revision declares")
+        })
+    };
+    let waters = scenario
+        .objects("katalogs")
+        .until("waters", "remarks on Secrets", LIMIT, is_remarked)
+        .await?;
+    let row = row(&waters).unwrap_or_default();
+    assert_eq!(
+        (&row["state"], &row["reason"]),
+        (&json!("Running"), &Value::Null)
+    );
+    let ready = condition(&waters, "Ready").context("no condition")?;
+    assert_eq!(ready["status"], "True", "{ready}");
+    let page = scenario.http("/katalog/pond/health").await?;
+    ensure!(
+        page.starts_with("HTTP/1.1 200") && page.contains("\"state\":\"healthy\""),
+        "{page}"
+    );
+    case.scenario.check_running()
 }

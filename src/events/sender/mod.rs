@@ -2,7 +2,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::{
+    api::authorization::v1::{
+        ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    },
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
 use orkestra_cluster::{
     client::flow::{Flow, Share},
     requests::{Cluster, ClusterError, Served},
@@ -31,10 +36,9 @@ const REST: Duration = Duration::from_secs(30);
 /// A namespace in which Events are refused.
 struct RefusedNamespace {
     until: Instant,
-    /// Sent once more at that time: a granted permission is noticed even if there are no new Events.
-    refused: TimedEvent,
-    /// Whether a permission is missing; otherwise a quota or a policy of the namespace refuses Events.
-    lacks_permission: bool,
+    /// If a permission is missing, an Event that is sent once more at that time: a granted permission is noticed even if there
+    /// are no new Events. `None` if a quota or a policy of the namespace refuses Events.
+    unpermitted: Option<TimedEvent>,
 }
 
 pub(super) struct Sender {
@@ -47,6 +51,8 @@ pub(super) struct Sender {
     instance: String,
     series: AllEventSeries,
     resting: BTreeMap<String, RefusedNamespace>,
+    /// The last namespace in which Events were permitted, as long as they are.
+    permitted: Option<String>,
     serial: u64,
 }
 
@@ -75,6 +81,7 @@ impl Sender {
             .to_owned(),
             series: AllEventSeries::default(),
             resting: BTreeMap::new(),
+            permitted: None,
             serial: 0,
         }
     }
@@ -108,15 +115,20 @@ impl Sender {
         }
     }
 
-    /// Sends the Event that was refused first, after its namespace's pause. It was already counted as dropped.
+    /// Ends the pause of a namespace. The Event that a permission was missing for is sent again; it was already counted as dropped.
     async fn try_again(&mut self) {
         let now = Instant::now();
-        let Some(rest) = self.resting.values_mut().find(|rest| rest.until <= now) else {
+        let mut resting = self.resting.iter_mut();
+        let Some((namespace, rest)) = resting.find(|(_, rest)| rest.until <= now) else {
             return;
         };
         rest.until = now + REST;
-        let happened = rest.refused.clone();
-        self.attempt(happened).await;
+        if let Some(happened) = rest.unpermitted.clone() {
+            self.attempt(happened).await;
+        } else {
+            let namespace = namespace.clone();
+            self.resting.remove(&namespace);
+        }
     }
 
     /// Sends one Event; false if it was not accepted.
@@ -137,12 +149,12 @@ impl Sender {
         let reason = happened.event.reason.clone();
         let error = match timeout(DEADLINE, self.request(&words, &happened)).await {
             Ok(Ok(name)) => {
-                self.accepted(&words.namespace);
+                self.permitted(&words.namespace);
                 self.series.remember(&words, name);
                 return true;
             }
             Ok(Err(error)) => {
-                self.refused(&words.namespace, happened, &error);
+                self.refused(&words.namespace, happened, &error).await;
                 error.to_string()
             }
             Err(_) => "no answer in time".to_owned(),
@@ -151,38 +163,74 @@ impl Sender {
         false
     }
 
-    fn accepted(&mut self, namespace: &str) {
-        if self.resting.remove(namespace).is_some() {
-            self.report();
+    fn permitted(&mut self, namespace: &str) {
+        self.resting.remove(namespace);
+        if self.permitted.as_deref() != Some(namespace) {
+            self.permitted = Some(namespace.to_owned());
         }
+        self.report();
     }
 
     /// Pauses a namespace that refuses Events. A missing permission is recorded, so that a condition can report it. A quota or a
     /// policy is not: the owner of one namespace could make every Katalog not ready.
-    fn refused(&mut self, namespace: &str, happened: TimedEvent, error: &ClusterError) {
-        match error {
-            ClusterError::Forbidden { .. } | ClusterError::Denied { .. } => {
-                let rest = RefusedNamespace {
-                    until: Instant::now() + REST,
-                    refused: happened,
-                    lacks_permission: matches!(error, ClusterError::Forbidden { .. }),
-                };
-                self.resting.insert(namespace.to_owned(), rest);
-                self.report();
-            }
-            ClusterError::Unavailable(_) => {}
-            _ => self.accepted(namespace),
+    async fn refused(&mut self, namespace: &str, happened: TimedEvent, error: &ClusterError) {
+        let unpermitted = match error {
+            ClusterError::Forbidden { .. } => Some(happened),
+            ClusterError::Denied { .. } => None,
+            ClusterError::Unavailable(_) => return,
+            _ => return self.permitted(namespace),
+        };
+        if unpermitted.is_some() {
+            self.check_permitted(namespace).await;
+        }
+        let until = Instant::now() + REST;
+        let rest = RefusedNamespace { until, unpermitted };
+        if self.resting.insert(namespace.to_owned(), rest).is_none() {
+            tracing::warn!(namespace, %error, "Events are refused in this namespace; they are dropped for 30 s at a time");
+        }
+        self.report();
+    }
+
+    /// After a permission was missing in `refused`, checks whether it is still granted where it was.
+    async fn check_permitted(&mut self, refused: &str) {
+        let Some(elsewhere) = self.permitted.as_deref().filter(|last| *last != refused) else {
+            self.permitted = None;
+            return;
+        };
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(ResourceAttributes {
+                    namespace: Some(elsewhere.to_owned()),
+                    group: Some(self.kind.group.to_string()),
+                    resource: Some(self.kind.plural.to_string()),
+                    verb: Some("create".to_owned()),
+                    ..ResourceAttributes::default()
+                }),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let is_denied = match timeout(DEADLINE, self.cluster.review(&review)).await {
+            Ok(Ok(review)) => review.status.is_some_and(|status| !status.allowed),
+            // The next refusal checks it again.
+            Ok(Err(_)) | Err(_) => false,
+        };
+        if is_denied {
+            self.permitted = None;
         }
     }
 
+    /// Sets the problem that conditions report: none while Events are permitted in another namespace, since the owner of one
+    /// namespace can remove a Role there.
     fn report(&self) {
-        let lacking = self
-            .resting
-            .iter()
-            .filter(|(_, rest)| rest.lacks_permission);
-        let lacking: Vec<&str> = lacking.map(|(namespace, _)| &**namespace).take(6).collect();
+        let unpermitted = (self.resting.iter()).filter(|(_, rest)| rest.unpermitted.is_some());
+        let lacking: Vec<&str> = unpermitted
+            .map(|(namespace, _)| &**namespace)
+            .take(6)
+            .collect();
         let namespaces = lacking.get(..5).unwrap_or(&lacking);
-        self.problem.set((!namespaces.is_empty()).then(|| {
+        let is_problem = self.permitted.is_none() && !namespaces.is_empty();
+        self.problem.set(is_problem.then(|| {
             let more = if lacking.len() > namespaces.len() { " and others" } else { "" };
             format!(
                 "Events are refused in namespace {}{more}: grant create and patch on events of group events.k8s.io",

@@ -19,8 +19,14 @@ fn cluster(code: u16) -> (Cluster, Seen) {
     cluster_that(code, "User \"ork\" cannot create resource \"events\"")
 }
 
-/// A cluster that records requests and answers with the code, and with the message if it is an error.
+/// A cluster that records requests and answers with the code, and with the message if it is an error. In namespace `meadow` it
+/// accepts everything.
 fn cluster_that(code: u16, message: &'static str) -> (Cluster, Seen) {
+    cluster_with(code, message, true)
+}
+
+/// The same; a review says that nothing is permitted in `meadow` if not `meadow_stays`, though requests there succeed.
+fn cluster_with(code: u16, message: &'static str, meadow_stays: bool) -> (Cluster, Seen) {
     let seen = Seen::default();
     let log = seen.clone();
     let service = service_fn(move |request: Request<Body>| {
@@ -29,10 +35,19 @@ fn cluster_that(code: u16, message: &'static str) -> (Cluster, Seen) {
             let (parts, body) = request.into_parts();
             let body: serde_json::Value =
                 serde_json::from_slice(&body.collect_bytes().await.unwrap()).unwrap();
-            log.lock()
-                .unwrap()
-                .push((parts.method, parts.uri.path().to_owned(), body.clone()));
-            let answer = if code < 300 {
+            let path = parts.uri.path().to_owned();
+            log.lock().unwrap().push((parts.method, path, body.clone()));
+            let is_review = parts.uri.path().ends_with("selfsubjectaccessreviews");
+            let code = if parts.uri.path().contains("/meadow/") || is_review {
+                201
+            } else {
+                code
+            };
+            let answer = if is_review {
+                let mut review = body;
+                review["status"] = serde_json::json!({"allowed": meadow_stays});
+                review
+            } else if code < 300 {
                 body
             } else {
                 serde_json::json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -174,4 +189,52 @@ async fn a_quota_of_a_namespace_is_no_problem_of_a_katalog() {
     assert_eq!(seen.lock().unwrap().len(), 1, "the namespace is paused");
     assert_eq!(metrics.events_dropped().get(), 2);
     assert_eq!(sink.problem(), None);
+}
+
+fn event_in(namespace: &str) -> Event {
+    let mut event = event("one");
+    event.regarding.namespace = Some(namespace.to_owned());
+    event
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_removed_in_one_namespace_is_no_problem_of_a_katalog_while_others_accept_events() {
+    let missing = "User \"ork\" cannot create resource \"events\"";
+    for meadow_stays in [true, false] {
+        let (cluster, seen) = cluster_with(403, missing, meadow_stays);
+        let (sink, _metrics) = sink_to(&cluster);
+        sink.publish(event_in("meadow"));
+        sink.publish(event_in("marsh"));
+        sink.flush(Duration::from_secs(5)).await;
+        let review = seen.lock().unwrap().last().unwrap().2.clone();
+        let asked = &review["spec"]["resourceAttributes"];
+        assert_eq!(
+            (&asked["namespace"], &asked["verb"]),
+            (&"meadow".into(), &"create".into())
+        );
+        assert_eq!(
+            sink.problem().is_none(),
+            meadow_stays,
+            "{:?}",
+            sink.problem()
+        );
+        // An Event that is accepted shows that the permission is granted again.
+        sink.publish(event_in("meadow"));
+        sink.flush(Duration::from_secs(5)).await;
+        assert_eq!(sink.problem(), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_a_quota_refused_is_not_sent_again() {
+    let quota = "events.events.k8s.io \"a\" is forbidden: exceeded quota: few, requested: 1, used: 9, limited: 9";
+    let (cluster, seen) = cluster_that(403, quota);
+    let (sink, _metrics) = sink_to(&cluster);
+    sink.publish(event("one"));
+    sink.flush(Duration::from_secs(5)).await;
+    tokio::time::sleep(REST * 3).await;
+    assert_eq!(seen.lock().unwrap().len(), 1);
+    sink.publish(event("one"));
+    sink.flush(Duration::from_secs(5)).await;
+    assert_eq!(seen.lock().unwrap().len(), 2);
 }

@@ -109,7 +109,7 @@ impl Operating<'_> {
         }
         match self.degraded() {
             Some(degraded) => (KatalogReason::PassesFail.as_str(), degraded.message.clone()),
-            None => ("", String::new()),
+            None => ("", status.remark.clone().unwrap_or_default()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use orkestra_cluster::watch::{WatchProblem, WatchState};
 use orkestra_core::{
-    plan::{GroupKind, OperatorPlan, Plans},
+    plan::{OperatorPlan, Plans},
     reasons::KatalogReason,
     reconcile::status::unwritable,
 };
@@ -34,10 +34,12 @@ pub(in crate::runtime) async fn publish(
 ) {
     let mut refused_events = shared.context.events.problems();
     loop {
+        let sources_changed = shared.sources.changed();
         let coalesce = publish_now(shared, plans, status);
         tokio::select! {
             () = stop.cancelled() => return,
             () = shared.changed.notified() => {}
+            () = sources_changed => {}
             Ok(()) = refused_events.changed() => {}
             // Rare, and awaited by others: published without delay.
             Ok(()) = plans.changed() => continue,
@@ -101,6 +103,7 @@ fn gather(shared: &Shared, plans: Plans) -> OperatorStatus {
     OperatorStatus {
         phase: if waits { Phase::Waiting } else { life.phase },
         problems: problems(shared, plan, bound.as_deref(), &life),
+        remark: bound.as_deref().and_then(remark),
         pending: pending(shared, &plans, bound.as_deref(), &life),
         is_blocked: is_blocked(shared, &plans, &life),
         instances: bound.as_ref().map_or(0, |bound| bound.cr_keys().len()),
@@ -203,14 +206,10 @@ fn problems(
     }
     if let Some(bound) = bound {
         problems.extend(unavailable(bound));
-        let objects = shared.sources.objects.troubles().into_iter();
-        for (kind, trouble) in objects.chain(shared.sources.scalers.trouble()) {
-            problems.push(unwatched(kind, trouble));
-        }
+        let started = shared.sources.troubles().into_iter();
+        problems.extend(started.map(|(kind, trouble)| unwatched(kind, trouble)));
     }
     problems.extend(shared.problems());
-    let earlier = bound.map(BoundPlan::earlier_troubles).unwrap_or_default();
-    problems.extend(earlier.into_iter().map(unneeded));
     if let Some(message) = shared.context.events.problem() {
         problems.push(OperatorProblem {
             reason: KatalogReason::Forbidden,
@@ -236,7 +235,7 @@ fn unavailable(bound: &BoundPlan) -> Vec<OperatorProblem> {
             "the API server does not serve {kind}, which `observe` watches: install its CRD"
         )));
     }
-    for kind in &bound.absent {
+    for kind in bound.absent.iter().filter(|kind| bound.declares(kind)) {
         problems.push(not_served(format!(
             "the API server does not serve {kind}, which the Katalog declares: install its CRD"
         )));
@@ -244,16 +243,19 @@ fn unavailable(bound: &BoundPlan) -> Vec<OperatorProblem> {
     problems
 }
 
-/// Returns the problem of a kind that only earlier revisions declared. It does not make the Katalog less ready: the plan does
-/// not need the kind, and the author of a custom resource chooses which of these kinds its inventory names.
-fn unneeded((kind, trouble): (GroupKind, WatchProblem)) -> OperatorProblem {
+/// Returns which kinds cannot be read that only earlier revisions declared: their children are not deleted meanwhile. This does not
+/// make the operator less healthy, since the plan does not need these kinds.
+fn remark(bound: &BoundPlan) -> Option<String> {
+    let mut earlier = bound.earlier_troubles().into_iter();
+    let (kind, trouble) = earlier.next()?;
+    let more = match earlier.len() {
+        0 => String::new(),
+        more => format!(" (and {more} more kinds)"),
+    };
     let why = unwatched(&kind, trouble).message;
-    OperatorProblem {
-        reason: KatalogReason::Unavailable,
-        message: format!(
-            "{kind}, which only an earlier revision declares, cannot be watched: {why}"
-        ),
-    }
+    Some(format!(
+        "children of kind {kind}{more}, which only an earlier revision declares, cannot be read and are not deleted: {why}"
+    ))
 }
 
 fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> OperatorProblem {

@@ -29,7 +29,7 @@ use orkestra_core::{
     reconcile::sources::Read,
     value::Key,
 };
-use orkestra_ground::changes::change;
+use orkestra_ground::changes::{change, first};
 use tokio::sync::watch;
 
 use self::{
@@ -77,6 +77,23 @@ impl OperatorSources {
     pub(super) fn read<'r>(&self, key: &ObjectKey, reads: impl IntoIterator<Item = &'r Read>) {
         let unread = self.readers.settle(key, reads);
         self.objects.release(&unread);
+    }
+
+    /// Returns the problems of the watches that passes have started.
+    pub(super) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
+        let mut troubles = self.objects.troubles();
+        troubles.extend(self.scalers.trouble());
+        troubles
+    }
+
+    /// Returns a future that completes when a watch that passes have started by now changes its state.
+    pub(super) fn changed(&self) -> impl Future<Output = ()> + use<> {
+        let mut states = self.objects.states();
+        states.extend(self.scalers.states());
+        for state in &mut states {
+            state.mark_unchanged();
+        }
+        async move { first(states.iter_mut().map(change)).await }
     }
 
     /// Removes a deleted custom resource.

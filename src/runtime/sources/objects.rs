@@ -90,6 +90,12 @@ impl Objects {
             .collect()
     }
 
+    /// Returns the states of the watches.
+    pub(super) fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
+        let watches = lock(&self.watches);
+        watches.values().map(|watch| watch.state()).collect()
+    }
+
     /// Returns the watch of a kind in one namespace or in all; it starts with its first reader.
     fn watch(&self, served: &Served, namespace: Option<&str>) -> Arc<Handle<Presence>> {
         let kind = served.group_kind();

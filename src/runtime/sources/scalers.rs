@@ -15,7 +15,7 @@ use std::{
 
 use orkestra_cluster::{
     requests::{ClusterError, Form, Scope, autoscalers},
-    watch::{Change, Handle, Subscriber, WatchProblem, Watched},
+    watch::{Change, Handle, Subscriber, WatchProblem, WatchState, Watched},
 };
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey},
@@ -111,6 +111,12 @@ impl Scalers {
             drop(scaled);
             lock(&self.watches).clear();
         }
+    }
+
+    /// Returns the states of the watches.
+    pub(super) fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
+        let watches = lock(&self.watches);
+        watches.values().map(|watch| watch.state()).collect()
     }
 
     /// Returns the problem of a watch.

@@ -57,6 +57,9 @@ pub struct OperatorStatus {
     pub phase: Phase,
     /// The problems of the running plan, most severe first; if none runs, what the operator waits for.
     pub problems: Vec<OperatorProblem>,
+    /// What does not make it less healthy: which kinds of earlier revisions cannot be read. The author of a custom resource chooses
+    /// which of these kinds its inventory names.
+    pub remark: Option<String>,
     /// What the wanted plan waits for while an earlier one still runs; empty if only its caches are filling.
     pub pending: Vec<OperatorProblem>,
     /// Whether it runs no plan, and cannot before a permission is granted or a CRD is applied.

@@ -66,6 +66,7 @@ fn status() -> OperatorStatus {
         plans: None,
         phase: Phase::Running,
         problems: Vec::new(),
+        remark: None,
         pending: Vec::new(),
         is_blocked: false,
         workers: 3,

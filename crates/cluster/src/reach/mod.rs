@@ -208,6 +208,13 @@ impl Reach {
         self.0.view.borrow().returns
     }
 
+    /// The same, but none during an outage. A doubt is not an outage: while one kind alone is not answered, the API server is
+    /// doubted and found ready again and again.
+    pub fn outages(&self) -> Option<u64> {
+        let view = self.0.view.borrow();
+        view.away.is_none().then_some(view.returns)
+    }
+
     /// Waits until the number of ended outages exceeds `seen`, then for a random delay that grows with the number of waiting
     /// watches.
     pub async fn back(&self, seen: u64) {

@@ -34,6 +34,8 @@ struct Inner {
     answers: VecDeque<(u16, String)>,
     /// The response if there are no more.
     last: Option<(u16, String)>,
+    /// The response to requests that are not watches and whose URI contains that text.
+    at: Option<(&'static str, u16, String)>,
     /// The resourceVersion that comparisons of states receive.
     state: u64,
     comparisons: usize,
@@ -105,6 +107,7 @@ impl Server {
         let inner = Inner {
             answers: VecDeque::new(),
             last: None,
+            at: None,
             state: u64::MAX,
             comparisons: 0,
             watches: VecDeque::new(),
@@ -136,6 +139,11 @@ impl Server {
             .unwrap()
             .answers
             .push_back((code, body.into()));
+    }
+
+    /// Sets the response to all requests that are not watches and whose URI contains `part`.
+    pub fn answer_at(&self, part: &'static str, code: u16, body: impl Into<String>) {
+        self.0.lock().unwrap().at = Some((part, code, body.into()));
     }
 
     /// Queues a watch that is accepted.
@@ -206,6 +214,8 @@ impl Server {
         let mut inner = self.0.lock().unwrap();
         let is_watch = seen.uri.contains("watch=true");
         let is_comparison = seen.uri.ends_with("?limit=1");
+        let fixed = inner.at.clone();
+        let fixed = fixed.filter(|(part, ..)| seen.uri.contains(part));
         if is_comparison {
             inner.comparisons += 1;
         } else {
@@ -221,6 +231,8 @@ impl Server {
                     (200, Body::from_stream(receiver.boxed()))
                 }
             }
+        } else if let Some((_, code, body)) = fixed {
+            (code, Body::from(body))
         } else if is_comparison {
             // An unreachable server does not answer comparisons either.
             let next = inner.answers.front().or(inner.last.as_ref());

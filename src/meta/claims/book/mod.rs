@@ -6,8 +6,9 @@
 //! An installation counts as gone when this process has seen its Lease unchanged for [`EXPIRY`], as in leader election: the
 //! clocks of two machines are not compared, so a clock that is wrong takes no claim of an installation that runs. Only a Lease
 //! that states no time, or one more than [`LONG_GONE`] ago, counts as abandoned at once. Time that this process has not
-//! observed, because it slept or its clock was set, does not count. An installation that has not renewed may have lost its
-//! claims: it writes a claim again before it relies on it.
+//! observed, because it slept or its clock was set, does not count. The Lease is read once more before its claims are taken,
+//! since the watch may lag or fail. An installation that has not renewed may have lost its claims: it writes a claim again
+//! before it relies on it.
 //!
 //! One file: one state machine, whose transitions rely on each other.
 
@@ -110,8 +111,31 @@ pub(crate) enum Action {
     Renew(Option<ObjectVersion>),
     /// Claim a kind; without a state, create its Lease.
     Claim(String, Claimant, Option<ObjectVersion>),
+    /// Claim a kind that another installation claims, if that installation is gone indeed.
+    TakeOver(String, Claimant, ObjectVersion, Gone),
     /// Drop the claim on a kind.
     Drop(String, ObjectVersion),
+}
+
+/// An installation that counts as gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gone {
+    /// The name of its Lease.
+    pub(crate) lease: String,
+    /// Its last known heartbeat; none if it has no Lease.
+    pub(crate) last: Option<Heartbeat>,
+}
+
+impl Gone {
+    /// True if `found`, its Lease as it is now, is not renewed since.
+    pub(crate) fn is_confirmed_by(&self, found: Option<&LeaseContent>) -> bool {
+        match (found, &self.last) {
+            (Some(LeaseContent::Heartbeat(found)), Some(last)) => found.renewed == last.renewed,
+            (Some(LeaseContent::Heartbeat(_)), None) => false,
+            // It is no Lease of an installation.
+            (Some(LeaseContent::Claim(_)) | None, _) => true,
+        }
+    }
 }
 
 /// A heartbeat, and when it was seen first.
@@ -228,7 +252,7 @@ impl ClaimTable {
                     self.alive_at = heartbeat.renewed.map(|time| time.min(now));
                 }
                 let known = self.heartbeats.get(&name);
-                let same = known.filter(|seen| seen.heartbeat == heartbeat);
+                let same = known.filter(|seen| seen.heartbeat.renewed == heartbeat.renewed);
                 let since = same.map_or(now, |seen| seen.since);
                 self.heartbeats
                     .insert(name, SeenHeartbeat { heartbeat, since });
@@ -411,20 +435,22 @@ impl ClaimTable {
     }
 
     fn claim(&self, name: String, claimant: &Claimant, now: Timestamp) -> Option<Action> {
-        let over = match self.claims.get(&name) {
-            None => None,
-            Some(claim) if self.is_held_by_other(claim, now) => return None,
-            Some(claim) => {
-                let is_done = claim.installation == *self.installation
-                    && claim.claimant == *claimant
-                    && self.confirmed.contains(&name);
-                if is_done {
-                    return None;
-                }
-                Some(claim.state.clone())
-            }
+        let claimant = claimant.clone();
+        let Some(claim) = self.claims.get(&name) else {
+            return Some(Action::Claim(name, claimant, None));
         };
-        Some(Action::Claim(name, claimant.clone(), over))
+        if self.is_held_by_other(claim, now) {
+            return None;
+        }
+        let over = claim.state.clone();
+        if claim.installation == *self.installation {
+            let is_done = claim.claimant == claimant && self.confirmed.contains(&name);
+            return (!is_done).then_some(Action::Claim(name, claimant, Some(over)));
+        }
+        let lease = names::installation_lease(&claim.installation);
+        let last = self.heartbeats.get(&lease);
+        let last = last.map(|seen| seen.heartbeat.clone());
+        Some(Action::TakeOver(name, claimant, over, Gone { lease, last }))
     }
 
     fn rests(&self, name: &str, now: Timestamp) -> bool {

@@ -73,7 +73,7 @@ fn write(book: &mut ClaimTable, now: Timestamp) -> Vec<Action> {
     for action in actions.clone() {
         let (name, record) = match action {
             Action::Renew(_) => alive(EAST, Some(now)),
-            Action::Claim(name, claimant, _) => {
+            Action::Claim(name, claimant, _) | Action::TakeOver(name, claimant, ..) => {
                 let claim = Claim {
                     installation: EAST.to_owned(),
                     claimant,
@@ -89,6 +89,17 @@ fn write(book: &mut ClaimTable, now: Timestamp) -> Vec<Action> {
         book.note_written(name, record, now);
     }
     actions
+}
+
+/// Returns the action that takes the kind from an installation whose last heartbeat that is.
+fn taken_from(installation: &str, last: Option<(String, LeaseContent)>) -> Action {
+    let last = last.map(|(_, content)| match content {
+        LeaseContent::Heartbeat(heartbeat) => heartbeat,
+        LeaseContent::Claim(_) => unreachable!(),
+    });
+    let lease = names::installation_lease(installation);
+    let gone = Gone { lease, last };
+    Action::TakeOver(lease_of(&pond()), claimant("a"), state("1"), gone)
 }
 
 fn standing(book: &ClaimTable, now: Timestamp) -> Option<ClaimState> {
@@ -159,7 +170,7 @@ fn the_claim_of_an_installation_that_is_alive_is_left_alone() {
     write(&mut book, at(5));
     write(&mut book, at(10));
     assert_eq!(book.next(at(14)), Some(at(15)), "that is when it expires");
-    let taken = Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
+    let taken = taken_from(WEST, Some(alive(WEST, Some(at(-14)))));
     assert!(write(&mut book, at(15)).contains(&taken));
     assert_eq!(
         standing(&book, at(15)),
@@ -191,23 +202,28 @@ fn an_installation_that_is_long_gone_keeps_nothing() {
     let long_ago = at(-24 * 60);
     let mut book = book(vec![claim(WEST, "b", "1"), alive(WEST, Some(long_ago))]);
     write(&mut book, at(0));
-    let taken = Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
+    let taken = taken_from(WEST, Some(alive(WEST, Some(long_ago))));
     assert_eq!(write(&mut book, at(0)), [taken]);
 }
 
 #[test]
 fn a_forged_claim_expires() {
-    let taken = || Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
     // From an installation that does not exist, from none, and from one without a time: at once.
     let forged = [
-        vec![claim("nobody/there", "b", "1")],
-        vec![claim("", "b", "1")],
-        vec![claim(WEST, "b", "1"), alive(WEST, None)],
+        (
+            vec![claim("nobody/there", "b", "1")],
+            taken_from("nobody/there", None),
+        ),
+        (vec![claim("", "b", "1")], taken_from("", None)),
+        (
+            vec![claim(WEST, "b", "1"), alive(WEST, None)],
+            taken_from(WEST, Some(alive(WEST, None))),
+        ),
     ];
-    for records in forged {
+    for (records, taken) in forged {
         let mut book = book(records);
         write(&mut book, at(0));
-        assert_eq!(write(&mut book, at(0)), [taken()]);
+        assert_eq!(write(&mut book, at(0)), [taken]);
     }
     // With a time in the future: after it has not changed for as long as any other.
     let mut book = book(vec![
@@ -219,7 +235,39 @@ fn a_forged_claim_expires() {
     write(&mut book, at(5));
     write(&mut book, at(10));
     write(&mut book, at(14));
-    assert!(write(&mut book, at(16)).contains(&taken()));
+    let taken = taken_from(WEST, Some(alive(WEST, Some(Timestamp::MAX))));
+    assert!(write(&mut book, at(16)).contains(&taken));
+}
+
+#[test]
+fn a_lease_that_changes_without_a_renewal_expires_all_the_same() {
+    let mut book = book(vec![claim(WEST, "b", "1"), alive(WEST, Some(at(0)))]);
+    for minute in [0, 5, 10, 14] {
+        write(&mut book, at(minute));
+        let (name, mut annotated) = alive(WEST, Some(at(0)));
+        if let LeaseContent::Heartbeat(heartbeat) = &mut annotated {
+            heartbeat.state = state(&format!("1{minute}"));
+        }
+        book.take_in(name, annotated, at(minute));
+    }
+    let is_taken = |action: &Action| matches!(action, Action::TakeOver(..));
+    assert!(book.actions(at(15)).iter().any(is_taken));
+}
+
+#[test]
+fn an_installation_is_gone_if_its_lease_is_not_renewed_since() {
+    let beat = |renewed| alive(WEST, renewed).1;
+    let Action::TakeOver(.., gone) = taken_from(WEST, Some(alive(WEST, Some(at(0))))) else {
+        panic!()
+    };
+    assert!(gone.is_confirmed_by(None));
+    assert!(gone.is_confirmed_by(Some(&beat(Some(at(0))))));
+    assert!(!gone.is_confirmed_by(Some(&beat(Some(at(5))))));
+    let Action::TakeOver(.., unseen) = taken_from(WEST, None) else {
+        panic!()
+    };
+    assert!(unseen.is_confirmed_by(None));
+    assert!(!unseen.is_confirmed_by(Some(&beat(Some(at(0))))));
 }
 
 #[test]

@@ -20,8 +20,8 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::{
-    book::{Action, ClaimRequest, ClaimTable, Standings},
-    record::{self, LeaseContent},
+    book::{Action, ClaimRequest, ClaimTable, Gone, Standings},
+    record::{self, LeaseContent, ObjectVersion},
 };
 use crate::{
     meta::{
@@ -44,6 +44,9 @@ impl WatchedContent for Lease {
         Self(LeaseContent::read(&object))
     }
 }
+
+/// The name of a Lease, and its state after a request.
+type LeaseResult = (String, Result<Option<LeaseContent>, RequestError>);
 
 /// Keeps the claims of one installation.
 pub(crate) struct Keeper {
@@ -198,27 +201,29 @@ impl Keeper {
     }
 
     /// Executes one write; returns the Lease afterwards, as another client wrote it if that was first.
-    fn take(
-        &self,
-        action: Action,
-        now: Timestamp,
-    ) -> impl Future<Output = (String, Result<Option<LeaseContent>, RequestError>)> + use<> {
+    fn take(&self, action: Action, now: Timestamp) -> impl Future<Output = LeaseResult> + use<> {
         let leases = self.leases.clone();
         let cluster = self.context.cluster.clone();
         let installation = self.book.installation().to_owned();
         let reach = self.context.cluster.reach().clone();
         async move {
+            if let Action::TakeOver(name, _, _, gone) = &action
+                && let Some(result) = refuted(&leases, name, gone).await
+            {
+                return result;
+            }
+            let claimed = |name: String, claimant, over: Option<ObjectVersion>| {
+                let lease = record::claim(&name, (&installation, &claimant), now, over.as_ref());
+                (name, lease, over)
+            };
             let (name, lease, over) = match action {
                 Action::Renew(over) => {
                     let lease = record::heartbeat(&installation, now, over.as_ref());
                     let name = names::installation_lease(&installation);
                     (name, lease, over)
                 }
-                Action::Claim(name, claimant, over) => {
-                    let lease =
-                        record::claim(&name, (&installation, &claimant), now, over.as_ref());
-                    (name, lease, over)
-                }
+                Action::Claim(name, claimant, over) => claimed(name, claimant, over),
+                Action::TakeOver(name, claimant, over, _) => claimed(name, claimant, Some(over)),
                 Action::Drop(name, state) => {
                     let dropped = leases
                         .delete_exactly(CLAIMS_NAMESPACE, &name, (&state.uid, &state.version))
@@ -245,6 +250,16 @@ impl Keeper {
             (name, result)
         }
     }
+}
+
+/// Reads the Lease of an installation that counts as gone, before its claim `name` is taken. Returns the result in place of the
+/// write if the installation has renewed it, or if that is unknown.
+async fn refuted(leases: &ServedResource, name: &str, gone: &Gone) -> Option<LeaseResult> {
+    let found = match leases.get(Some(CLAIMS_NAMESPACE), &gone.lease).await {
+        Ok(found) => found.and_then(|lease| Some(LeaseContent::read(&lease)?.1)),
+        Err(error) => return Some((name.to_owned(), Err(error))),
+    };
+    (!gone.is_confirmed_by(found.as_ref())).then(|| (gone.lease.clone(), Ok(found)))
 }
 
 /// Creates a Lease, and its namespace if that is missing and may be created.

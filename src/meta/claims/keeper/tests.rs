@@ -179,3 +179,38 @@ async fn the_first_look_at_a_watch_needs_no_change_of_it() {
     let looked = Watches::<Lease>::changed(&mut states).now_or_never();
     assert_eq!(looked, Some(()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_is_not_taken_from_an_installation_whose_renewal_the_watch_has_not_shown() {
+    let west = names::installation_lease("west");
+    let gone = |server: &Server, renewed: &str| {
+        let beat = format!(r#"{{"holderIdentity":"west","renewTime":"{renewed}"}}"#);
+        server.answer(200, lease(&west, 13, &beat));
+        let read = serde_json::from_str(&lease(&west, 13, &beat)).unwrap();
+        let Some((_, LeaseContent::Heartbeat(last))) = LeaseContent::read(&read) else {
+            panic!()
+        };
+        Gone {
+            lease: west.clone(),
+            last: Some(last),
+        }
+    };
+    let server = Server::new();
+    let leases = ServedResource::leases(&server.cluster());
+    let known = gone(&server, MINUTE);
+    assert!(
+        refuted(&leases, "kind-pond.water.example", &known)
+            .await
+            .is_none()
+    );
+    gone(&server, "2026-03-01T10:05:00Z");
+    let (name, result) = refuted(&leases, "kind-pond.water.example", &known)
+        .await
+        .unwrap();
+    assert!(name == west && matches!(result, Ok(Some(LeaseContent::Heartbeat(_)))));
+    server.answer(403, status(403, "Forbidden", "no leases for you"));
+    let (name, result) = refuted(&leases, "kind-pond.water.example", &known)
+        .await
+        .unwrap();
+    assert!(name == "kind-pond.water.example" && result.is_err());
+}

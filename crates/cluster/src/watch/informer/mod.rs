@@ -83,8 +83,8 @@ struct Readers<R> {
     generation: u64,
     synced: Option<u64>,
     problem: Option<WatchProblem>,
-    /// When this kind began to be unavailable while the API server itself was reachable.
-    unavailable_since: Option<Instant>,
+    /// When this kind began to be unavailable while the API server itself was reachable, and the number of outages until then.
+    unavailable_since: Option<(Instant, u64)>,
     last_seat: u64,
     seats: Vec<Subscription<R>>,
     /// The state as published to the seats, shared by all that have the same needs.
@@ -184,10 +184,10 @@ impl<R: Record> Shared<R> {
         lock(&self.readers).publish(Readers::recovered);
     }
 
-    /// Records that the kind cannot be read; `is_alone` if the API server itself is reachable.
-    pub(super) fn failing(&self, problem: WatchProblem, is_alone: bool) {
+    /// Records that the kind cannot be read. `outages` is the number of ended outages of the API server, none during one.
+    pub(super) fn failing(&self, problem: WatchProblem, outages: Option<u64>) {
         count(&self.counts.failures);
-        lock(&self.readers).publish(|readers| readers.fail(problem, is_alone));
+        lock(&self.readers).publish(|readers| readers.fail(problem, outages));
     }
 
     /// Reports that a response is older than the state known before the request: the API server may have been restored to an
@@ -265,16 +265,32 @@ impl<R> Readers<R> {
         (self.problem, self.unavailable_since) = (None, None);
     }
 
-    fn fail(&mut self, mut problem: WatchProblem, is_alone: bool) {
-        match &mut problem {
-            WatchProblem::Unavailable { is_lasting, .. } if is_alone => {
-                let since = self.unavailable_since.get_or_insert_with(Instant::now);
-                *is_lasting = since.elapsed() >= LASTING;
-            }
-            // The circuit breaker reports an API server that cannot be reached.
-            _ => self.unavailable_since = None,
+    fn fail(&mut self, mut problem: WatchProblem, outages: Option<u64>) {
+        if let WatchProblem::Unavailable { is_lasting, .. } = &mut problem {
+            *is_lasting = self.was_lasting() || outages.is_some_and(|now| self.lasts(now));
+        } else {
+            self.unavailable_since = None;
         }
         self.problem = Some(problem);
+    }
+
+    /// True if the last problem was lasting: it is until the kind is read again.
+    fn was_lasting(&self) -> bool {
+        let lasting = |problem: &WatchProblem| match problem {
+            WatchProblem::Unavailable { is_lasting, .. } => *is_lasting,
+            WatchProblem::NotServed | WatchProblem::Forbidden { .. } => false,
+        };
+        self.problem.as_ref().is_some_and(lasting)
+    }
+
+    /// True if the kind has been unavailable for a minute without an outage of the API server, which the circuit breaker reports.
+    fn lasts(&mut self, outages: u64) -> bool {
+        let now = Instant::now();
+        let begun = self.unavailable_since.filter(|(_, then)| *then == outages);
+        let (since, _) = *self
+            .unavailable_since
+            .insert(begun.unwrap_or((now, outages)));
+        now.duration_since(since) >= LASTING
     }
 
     fn subscribers(&self, except: Option<u64>) -> Vec<Subscriber<R>> {

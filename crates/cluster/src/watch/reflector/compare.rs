@@ -20,7 +20,7 @@ impl<R: Record> Reflector<'_, R> {
 
     /// Handles a failed request. If only this kind is refused, or was not answered for a while, passes do not wait for its state.
     pub(super) fn close(&self, error: &ClusterError) {
-        let is_alone = self.failures >= PATIENCE && self.cluster.reach().is_up();
+        let is_alone = self.failures >= PATIENCE && self.cluster.reach().outages().is_some();
         if is_alone || !matches!(error, ClusterError::Unavailable(_) | ClusterError::Gone(_)) {
             self.shared.set_open(false);
         }
@@ -28,8 +28,8 @@ impl<R: Record> Reflector<'_, R> {
 
     /// Reports a failed request.
     pub(super) fn fail(&self, error: &ClusterError) {
-        self.shared
-            .failing(problem(error), self.cluster.reach().is_up());
+        let outages = self.cluster.reach().outages();
+        self.shared.failing(problem(error), outages);
     }
 
     /// Compares the API server's state with the known one: if it is behind, everything is listed again.

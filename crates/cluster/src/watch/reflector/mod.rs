@@ -73,7 +73,7 @@ pub(super) async fn run<R: Record>(shared: &Shared<R>, cluster: &Cluster, entrop
                 message: "the watch panicked; it restarts".to_owned(),
                 is_lasting: false,
             };
-            shared.failing(problem, true);
+            shared.failing(problem, cluster.reach().outages());
             sleep(PAUSE.longest).await;
         }
     }

@@ -195,3 +195,30 @@ async fn a_relist_keeps_the_records_that_did_not_change() {
         .filter(|(before, after)| !Arc::ptr_eq(before, after));
     assert_eq!(other.count(), 7);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_alone_is_not_answered_is_reported_as_lasting_in_spite_of_doubts() {
+    let server = Server::new();
+    let (informers, reach) = reaching(&server);
+    server.answer(200, list(20, "", &[]));
+    let feed = server.watch();
+    let handle = informers.crs(watched(), &[], None);
+    handle.synced().await;
+    // An aggregated API without endpoints: its lists and watches fail, probes succeed.
+    server.answer_at("websites", 503, unavailable());
+    for _ in 0..100 {
+        server.refuse_watch(503, unavailable());
+    }
+    feed.break_off();
+    let is_lasting = || match state(&handle) {
+        WatchState::Failing {
+            problem: WatchProblem::Unavailable { is_lasting, .. },
+            ..
+        } => is_lasting,
+        other => panic!("{other:?}"),
+    };
+    sleep(Duration::from_secs(45)).await;
+    assert!(!is_lasting() && count(&server, "/readyz") > 0);
+    sleep(Duration::from_secs(30)).await;
+    assert!(is_lasting() && reach.returns() == 0);
+}
