@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use k8s_openapi::api::rbac::v1::Role;
 use serde_json::{Value, json};
-use testbed::namespace;
+use testbed::{eventually, namespace};
 
 use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 use crate::waters;
@@ -20,6 +21,8 @@ struct Groves {
     second: String,
     /// One that is not.
     third: String,
+    /// What the controller may do in the namespaces that are allowed.
+    roles: Vec<Role>,
 }
 
 impl Groves {
@@ -36,7 +39,7 @@ impl Groves {
         let second = namespace(&scenario.client, "second").await?;
         let third = namespace(&scenario.client, "third").await?;
         let katalog = katalog.replace("SECOND", &second);
-        scenario.grant(&katalog).await?;
+        let (_, roles) = scenario.grant_printed(&katalog, &[]).await?;
         scenario.start().await?;
         scenario
             .install(&input("lifecycle/grove-crd.yaml")?)
@@ -47,7 +50,29 @@ impl Groves {
             scenario,
             second,
             third,
+            roles,
         })
+    }
+
+    /// Takes the permission to patch groves of the scenario's namespace away, or gives it back.
+    async fn permit_patches(&self, is_permitted: bool) -> Result<()> {
+        let scenario = &self.scenario;
+        let own = scenario.namespace.as_str();
+        let is_own = |role: &&Role| role.metadata.namespace.as_deref() == Some(own);
+        for role in self.roles.iter().filter(is_own) {
+            let mut role = role.clone();
+            for rule in role.rules.iter_mut().flatten() {
+                let mut resources = rule.resources.iter().flatten();
+                if !is_permitted && resources.any(|name| name == "groves") {
+                    rule.verbs.retain(|verb| verb != "patch");
+                }
+            }
+            scenario.put_role_in(own, &role).await?;
+        }
+        let patch = ("patch", scenario.group.as_str(), "groves");
+        scenario
+            .wait_for_right_in(Some(own), patch, is_permitted)
+            .await
     }
 
     async fn grove(
@@ -123,21 +148,36 @@ async fn only_what_is_selected_and_allowed_is_looked_after() -> Result<()> {
         assert_eq!(left.get("status"), None, "{name}");
     }
 
-    one_that_leaves_is_released_and_looked_after_when_it_is_back(&groves.scenario, &first).await
+    one_that_leaves_is_released_and_looked_after_when_it_is_back(&groves, &first).await
 }
 
-/// Checks that one that leaves the selection is let go, and its child stays.
+/// Checks that one that leaves the selection is let go, and its child stays; an Event says why it cannot be let go.
 async fn one_that_leaves_is_released_and_looked_after_when_it_is_back(
-    scenario: &Scenario,
+    all: &Groves,
     groves: &Objects,
 ) -> Result<()> {
+    let scenario = &all.scenario;
     let mark = Scenario::mark()?;
+    all.permit_patches(false).await?;
     groves
         .patch(
             "first",
             &json!({ "metadata": { "labels": { "tended": null } } }),
         )
         .await?;
+    eventually("an Event says why it is not let go", LIMIT, async || {
+        let events = waters::warnings(scenario, "first").await?;
+        let says_it = |event: &Value| {
+            let text = waters::text(event, "/message");
+            text.starts_with("it is no longer managed, but") && text.contains("groves")
+        };
+        Ok(events.iter().any(says_it).then_some(()))
+    })
+    .await?;
+    all.permit_patches(true).await?;
+    // It is tried again after 30 seconds, or when the object changes.
+    let touched = json!({ "metadata": { "annotations": { "touched": "yes" } } });
+    groves.patch("first", &touched).await?;
     let free = |grove: &Value| finalizers(grove).is_empty();
     let left = groves.until("first", "is let go", LIMIT, free).await?;
     assert_eq!(left["metadata"]["labels"], Value::Null);

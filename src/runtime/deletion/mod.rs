@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  finish ── on_delete: Jobs and listed children, step by step ──► children that nothing collects ──► finalizer
-//!  let_stray_go   a custom resource that is no longer managed: our labels and finalizers
+//!  release        a custom resource that is no longer managed: our labels and finalizers
 //!  orphans        children of a custom resource that was deleted without its finalizer
 //! ```
 
@@ -20,6 +20,7 @@ use orkestra_cluster::{
 use orkestra_core::{
     api::names,
     plan::{ChildKey, GroupKind},
+    reasons::Reason,
     reconcile::{
         record::{ChildRecord, CrRecord, Observed, ObservedChild},
         step::Failure,
@@ -36,7 +37,7 @@ use self::{
 use crate::runtime::{
     pass::{
         NextPass, Pass, Passed,
-        events::log_write,
+        events::{log_write, report_failure},
         failure::{failure, failure_of_cr},
         observe, refused, soonest, unread,
     },
@@ -199,17 +200,35 @@ fn child(kind: &GroupKind, object: &Node) -> Option<ObservedChild> {
 }
 
 /// Removes our labels and finalizers from a custom resource that is no longer managed. Its children stay: those that
-/// Kubernetes does not collect with it lose our labels.
-pub(super) async fn let_stray_go(pass: &Pass<'_>, cr: &Arc<CrRecord>) -> Passed {
+/// Kubernetes does not collect with it lose our labels. An Event reports a refusal, since its status is no longer written.
+pub(super) async fn release(pass: &Pass<'_>, cr: &Arc<CrRecord>) -> Passed {
     for child in &observe(pass.bound, cr).children {
         if child.record.is_uncollected(&cr.id.uid, &pass.bound.manager)
             && let Err(failed) = remove_labels(pass, &child.key).await
         {
-            return Passed::failed(failed.reason, failed.message).retried();
+            let message = format!("{}: {}", child.key, failed.message);
+            return unreleased(pass, cr, failed.reason, &message);
         }
     }
     tracing::info!(operator = %pass.bound.plan.name, object = %cr.id.key, "custom resource is no longer managed");
-    remove_marks(pass, cr).await
+    let Err(error) = remove_marks(pass, cr).await else {
+        return Passed::settled();
+    };
+    let passed = refused(pass, cr, &error);
+    if passed.error.is_none() {
+        return passed;
+    }
+    let failed = failure_of_cr(pass.bound, cr, &error);
+    unreleased(pass, cr, failed.reason, &failed.message)
+}
+
+/// Reports why a custom resource that is no longer managed keeps our metadata.
+fn unreleased(pass: &Pass<'_>, cr: &CrRecord, reason: Reason, message: &str) -> Passed {
+    let note = || {
+        format!("it is no longer managed, but its labels and finalizers are not removed: {message}")
+    };
+    report_failure(pass, cr, (reason, message), note);
+    Passed::failed(reason, message).retried()
 }
 
 /// Deletes a child; returns the child while it still exists.
@@ -260,7 +279,7 @@ async fn remove_labels(pass: &Pass<'_>, key: &ChildKey) -> Result<(), Failure> {
 }
 
 /// Removes our metadata except the inventory, which still says what was created once if the resource returns.
-async fn remove_marks(pass: &Pass<'_>, cr: &CrRecord) -> Passed {
+async fn remove_marks(pass: &Pass<'_>, cr: &CrRecord) -> Result<(), ClusterError> {
     // A user may have added more to it than we wrote.
     let put = cr.inventory.checked(&pass.bound.declared);
     // The label of a child is that of the operator that created it, which would restore it.
@@ -281,10 +300,7 @@ async fn remove_marks(pass: &Pass<'_>, cr: &CrRecord) -> Passed {
             Node::List(finalizers.iter().map(|name| Node::from(&***name)).collect()),
         ),
     ];
-    match patch_cr(pass, cr, Node::object(metadata)).await {
-        Ok(()) => Passed::settled(),
-        Err(error) => refused(pass, cr, &error),
-    }
+    patch_cr(pass, cr, Node::object(metadata)).await
 }
 
 /// Removes our finalizer. Its condition and an Event report a refusal: nothing else shows why the custom resource stays.

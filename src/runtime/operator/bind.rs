@@ -141,7 +141,7 @@ fn on_marked(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
         let bound = shared.bound.load();
         if bound
             .as_ref()
-            .is_some_and(|bound| bound.stray(&change.key).is_some())
+            .is_some_and(|bound| bound.formerly_managed(&change.key).is_some())
         {
             shared.enqueue(change.key.clone(), Lane::Changed);
         }

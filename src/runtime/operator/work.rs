@@ -208,8 +208,8 @@ async fn find(pass: &Pass<'_>) -> Result<Arc<CrRecord>, Passed> {
     if let Some(cr) = cr {
         return Ok(cr);
     }
-    Err(match bound.stray(key) {
-        Some(stray) => deletion::let_stray_go(pass, &stray).await,
+    Err(match bound.formerly_managed(key) {
+        Some(cr) => deletion::release(pass, &cr).await,
         None => orphans::clear(pass).await,
     })
 }

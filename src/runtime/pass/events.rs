@@ -44,16 +44,23 @@ pub(in crate::runtime) fn report_events(
         pass.memory().reported = None;
         return;
     }
-    let text = format!("{}: {}", verdict.reason.as_str(), verdict.message);
+    report_failure(pass, &after.cr, (verdict.reason, &verdict.message), || {
+        note(executed, verdict)
+    });
+}
+
+/// Reports a failure by an Event with that note and in the log, once for each new message.
+pub(in crate::runtime) fn report_failure(
+    pass: &Pass<'_>,
+    cr: &CrRecord,
+    (reason, message): (Reason, &str),
+    note: impl FnOnce() -> String,
+) {
+    let reason = reason.as_str();
+    let text = format!("{reason}: {message}");
     if pass.memory().reported.as_ref() != Some(&text) {
-        tracing::warn!(operator = %pass.bound.plan.name, object = %after.cr.id.key, reason = verdict.reason.as_str(), error = %verdict.message, "pass failed");
-        publish(
-            pass,
-            &after.cr,
-            Severity::Warning,
-            verdict.reason.as_str(),
-            note(executed, verdict),
-        );
+        tracing::warn!(operator = %pass.bound.plan.name, object = %cr.id.key, reason, error = %message, "pass failed");
+        publish(pass, cr, Severity::Warning, reason, note());
         pass.memory().reported = Some(text);
     }
 }

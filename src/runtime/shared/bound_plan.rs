@@ -94,7 +94,7 @@ impl BoundPlan {
     }
 
     /// Returns the custom resource of that key if it is no longer managed and its marks show that it was.
-    pub(in crate::runtime) fn stray(&self, key: &ObjectKey) -> Option<Arc<CrRecord>> {
+    pub(in crate::runtime) fn formerly_managed(&self, key: &ObjectKey) -> Option<Arc<CrRecord>> {
         if self.cr(key).is_some() {
             return None;
         }
@@ -104,9 +104,11 @@ impl BoundPlan {
     }
 
     /// Returns the keys of all custom resources that are no longer managed and whose marks show that they were.
-    pub(in crate::runtime) fn strays(&self) -> Vec<ObjectKey> {
+    pub(in crate::runtime) fn all_formerly_managed(&self) -> Vec<ObjectKey> {
         let marked = self.marked.iter().flat_map(|marked| marked.store().keys());
-        marked.filter(|key| self.stray(key).is_some()).collect()
+        marked
+            .filter(|key| self.formerly_managed(key).is_some())
+            .collect()
     }
 
     fn admits(&self, record: &CrRecord) -> bool {

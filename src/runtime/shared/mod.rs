@@ -152,7 +152,11 @@ impl Shared {
         let Some(bound) = self.bound.load_full().filter(|_| !suspended) else {
             return;
         };
-        for key in bound.cr_keys().into_iter().chain(bound.strays()) {
+        for key in bound
+            .cr_keys()
+            .into_iter()
+            .chain(bound.all_formerly_managed())
+        {
             self.enqueue(key, Lane::Changed);
         }
         self.notice_orphans(&bound);

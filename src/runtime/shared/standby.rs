@@ -59,7 +59,11 @@ impl Shared {
             return;
         };
         let now = Instant::now();
-        for key in bound.cr_keys().into_iter().chain(bound.strays()) {
+        for key in bound
+            .cr_keys()
+            .into_iter()
+            .chain(bound.all_formerly_managed())
+        {
             let lane = if recent.has(&key, now) {
                 Lane::Changed
             } else {

@@ -35,7 +35,8 @@ impl Scenario {
             .await
     }
 
-    async fn grant_printed(
+    /// The same with these arguments of the command; returns the roles of the cluster, and those of single namespaces.
+    pub(crate) async fn grant_printed(
         &mut self,
         katalog: &str,
         arguments: &[&str],
@@ -172,6 +173,12 @@ impl Scenario {
     /// Makes a role what it says here: with a rule less, that right is taken away.
     pub(crate) async fn put_role(&self, role: &ClusterRole) -> Result<()> {
         let roles: Api<ClusterRole> = Api::all(self.client.clone());
+        apply_as_scenario(&roles, role).await
+    }
+
+    /// The same for a role of a namespace.
+    pub(crate) async fn put_role_in(&self, namespace: &str, role: &Role) -> Result<()> {
+        let roles: Api<Role> = Api::namespaced(self.client.clone(), namespace);
         apply_as_scenario(&roles, role).await
     }
 

@@ -167,7 +167,11 @@ impl Driver {
             });
         life.source_states = SourceStates::of(&next);
         if !same_work || before.is_some_and(|before| before.kinds.len() != next.kinds.len()) {
-            for key in next.cr_keys().into_iter().chain(next.strays()) {
+            for key in next
+                .cr_keys()
+                .into_iter()
+                .chain(next.all_formerly_managed())
+            {
                 self.shared.enqueue(key, Lane::Changed);
             }
         }
