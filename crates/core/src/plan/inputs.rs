@@ -78,23 +78,20 @@ impl InputPlan {
 }
 
 impl ImportPlan {
-    /// Calls `visit` with every expression given for the input with that name, or for any input.
-    pub(crate) fn visit_given(&self, name: Option<&str>, visit: &mut dyn FnMut(&Leaf)) {
+    /// Calls `visit` with every expression that the value of the input with that name, or of any input, may come from, and with the
+    /// import whose inputs that expression reads: what is given reads those of the importing document, a default reads none.
+    pub(crate) fn visit_values(
+        &self,
+        name: Option<&str>,
+        visit: &mut dyn FnMut(Option<usize>, &Leaf),
+    ) {
         let inputs = self.inputs.iter();
-        let meant = inputs.filter(|input| name.is_none_or(|name| &*input.name == name));
-        for given in meant.filter_map(|input| input.given.as_ref()) {
-            given.visit(&mut *visit);
-        }
-    }
-
-    /// Calls `visit` with every expression that the value of the input with that name, or of any input, may come from: those
-    /// that are given, and defaults. A default reads no inputs.
-    pub(crate) fn visit_values(&self, name: Option<&str>, visit: &mut dyn FnMut(&Leaf)) {
-        self.visit_given(name, visit);
-        let inputs = self.inputs.iter();
-        let meant = inputs.filter(|input| name.is_none_or(|name| &*input.name == name));
-        for default in meant.filter_map(|input| input.default.as_ref()) {
-            default.visit(&mut *visit);
+        for input in inputs.filter(|input| name.is_none_or(|name| &*input.name == name)) {
+            for (tree, import) in [(&input.given, self.outer), (&input.default, None)] {
+                if let Some(tree) = tree {
+                    tree.visit(&mut |leaf| visit(import, leaf));
+                }
+            }
         }
     }
 }

@@ -251,8 +251,8 @@ impl<'p> MomentContext<'p> {
             "inputs" => {
                 let given = import.and_then(|import| self.plan.imports.get(import));
                 let Some(given) = given else { return };
-                given.visit_given(field(1).map(|name| &**name), &mut |leaf| {
-                    self.leaf(given.outer, leaf, moments);
+                given.visit_values(field(1).map(|name| &**name), &mut |outer, leaf| {
+                    self.leaf(outer, leaf, moments);
                 });
             }
             EXTERNAL => {

@@ -56,7 +56,7 @@ impl PlanReads {
         self.unreadable(Code::UnknownData, place, &read, message, Some(hint));
     }
 
-    /// A value given for an input is evaluated where the input is read: the calls that it depends on must be made by then.
+    /// The value of an input is evaluated where the input is read: the calls that it depends on must be made by then.
     pub(super) fn calls_of_input(
         &mut self,
         (import, name): (&ImportPlan, &str),
@@ -66,12 +66,9 @@ impl PlanReads {
         if calls.made >= calls.plan.calls.len() {
             return;
         }
-        let outer = Calls {
-            import: import.outer,
-            ..calls
-        };
         let mut late = None;
-        import.visit_given(Some(name), &mut |leaf| {
+        import.visit_values(Some(name), &mut |import, leaf| {
+            let outer = Calls { import, ..calls };
             for path in leaf.template.reads() {
                 if let [PathStep::Field(root), PathStep::Field(call), ..] = path.steps()
                     && root.as_str() == EXTERNAL

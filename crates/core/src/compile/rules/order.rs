@@ -83,9 +83,9 @@ impl OperatorPlan {
                 let import = import.and_then(|import| self.imports.get(import));
                 import.is_some_and(|import| {
                     let mut reads = false;
-                    import.visit_given(name, &mut |leaf| {
+                    import.visit_values(name, &mut |outer, leaf| {
                         let mut paths = leaf.template.reads().iter();
-                        reads |= paths.any(|path| self.reads_answers(import.outer, path));
+                        reads |= paths.any(|path| self.reads_answers(outer, path));
                     });
                     reads
                 })

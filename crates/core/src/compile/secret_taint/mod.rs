@@ -274,9 +274,9 @@ impl<'a> Taint<'a> {
             Some(PathStep::Index(_)) | None => None,
         };
         let mut is_open = false;
-        given.visit_values(name, &mut |leaf| {
+        given.visit_values(name, &mut |outer, leaf| {
             let mut reads = leaf.template.reads().iter();
-            is_open |= reads.any(|path| self.is_open(given.outer, path));
+            is_open |= reads.any(|path| self.is_open(outer, path));
         });
         is_open
     }
@@ -311,8 +311,8 @@ impl<'a> Taint<'a> {
                 given.is_some_and(|given| {
                     let mut shows = false;
                     let name = name.map(|name| &**name);
-                    given.visit_values(name, &mut |leaf| {
-                        shows |= self.shows(given.outer, None, &leaf.template);
+                    given.visit_values(name, &mut |outer, leaf| {
+                        shows |= self.shows(outer, None, &leaf.template);
                     });
                     shows
                 })
