@@ -1,15 +1,13 @@
 //! Requests to the API server.
 
-use std::{
-    future::Future,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::future::Future;
 
 use orkestra_cluster::requests::{Cluster, ClusterError, Scope, Served};
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, ResourceType},
     value::{Fault, Node},
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// Why a comparison with the cluster failed.
@@ -79,19 +77,15 @@ impl LiveCluster {
 
     async fn served(&self, kind: &GroupKind, version: &str) -> Result<Served, Error> {
         let is_it = |served: &&Served| served.is(kind) && *served.version == *version;
-        if let Some(known) = self.kinds().iter().find(is_it).cloned() {
+        if let Some(known) = self.kinds.lock().iter().find(is_it).cloned() {
             return Ok(known);
         }
         let name = format!("{kind} in version {version}");
         let asked = self.cluster.discover(&kind.group, version, &kind.kind);
         let served = described(&format!("discover {name}"), asked).await?;
         let served = served.ok_or(Error::NotServed(name))?;
-        self.kinds().push(served.clone());
+        self.kinds.lock().push(served.clone());
         Ok(served)
-    }
-
-    fn kinds(&self) -> MutexGuard<'_, Vec<Served>> {
-        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns all objects of a kind with those labels.

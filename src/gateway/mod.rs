@@ -37,11 +37,7 @@ mod secret;
 mod tests;
 mod webhooks;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
@@ -51,6 +47,7 @@ use orkestra_ground::{
     Backoff, chain,
     tasks::{self, Ends, Task},
 };
+use parking_lot::Mutex;
 use tokio::{
     net::TcpListener,
     sync::{Semaphore, watch},
@@ -283,14 +280,11 @@ impl Gateway {
 
     /// Returns the certificates that were read from files.
     fn read_keys(&self) -> Option<ServingKeys> {
-        self.read
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.read.lock().clone()
     }
 
     fn keep_read(&self, keys: ServingKeys) {
-        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys);
+        *self.read.lock() = Some(keys);
     }
 
     /// All configurations have these authorities.
