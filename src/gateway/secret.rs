@@ -5,11 +5,10 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use orkestra_cluster::{
-    requests::{Cluster, ClusterError, Scope, Served},
+    requests::{Cluster, ClusterError, RETRY, Scope, Served},
     watch::{Handle, Presence, Watched},
 };
 use orkestra_core::{plan::ObjectKey, value::Node};
-use orkestra_ground::Backoff;
 use rustls::sign::CertifiedKey;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -20,8 +19,6 @@ use super::{
 };
 use crate::server::tls;
 
-/// The delays after a failed request.
-const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
 /// The longest time between two looks at the Secret's state.
 const LOOK_AGAIN: Duration = Duration::from_mins(10);
 
