@@ -162,7 +162,7 @@ impl LiveCluster {
 
     /// Sets the namespace of an object from a file that has none, like kubectl.
     pub(super) fn place(&self, kind: &Served, object: &mut Node) {
-        if !kind.namespaced || namespace_of(object).is_some() {
+        if !kind.namespaced || object.meta_text("namespace").is_some() {
             return;
         }
         let mut json = object.to_json();
@@ -197,15 +197,9 @@ fn whole(kind: &Served, object: Node) -> Result<Node, ClusterError> {
 }
 
 fn key_of(kind: &Served, object: &Node) -> ObjectKey {
-    let metadata = object.get("metadata");
-    let name = metadata.and_then(|metadata| metadata.get("name")?.as_str());
-    let namespace = namespace_of(object).filter(|_| kind.namespaced);
+    let ObjectKey { namespace, name } = ObjectKey::of(object);
     ObjectKey {
-        namespace: namespace.map(Into::into),
-        name: name.unwrap_or_default().into(),
+        namespace: namespace.filter(|_| kind.namespaced),
+        name,
     }
-}
-
-fn namespace_of(object: &Node) -> Option<&str> {
-    object.get("metadata")?.get("namespace")?.as_str()
 }

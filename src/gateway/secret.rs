@@ -79,9 +79,7 @@ impl Store {
             Err(ClusterError::NotFound(_)) => return Ok(None),
             Err(error) => return Err(self.error("get")(error)),
         };
-        let metadata = secret.get("metadata");
-        let version = metadata.and_then(|metadata| metadata.get("resourceVersion"));
-        let version = version.and_then(Node::as_str).unwrap_or_default();
+        let version = secret.meta_text("resourceVersion").unwrap_or_default();
         Ok(Some((ServingKeys::read(&secret), version.to_owned())))
     }
 

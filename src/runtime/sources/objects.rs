@@ -245,9 +245,7 @@ fn content(kind: &GroupKind, object: &Node) -> Node {
     let mut content: Map = kept
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
-    let labels = object
-        .get("metadata")
-        .and_then(|metadata| metadata.get("labels"));
+    let labels = object.meta("labels");
     if let Some(labels) = labels
         && *kind == GroupKind::parse("Namespace")
     {

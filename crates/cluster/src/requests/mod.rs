@@ -346,10 +346,7 @@ impl Cluster {
             .await?;
         self.reach.note_deleted(|| find::path(kind, key));
         let is_status = answer.get("kind").and_then(Node::as_str) == Some("Status");
-        let stays = answer
-            .get("metadata")
-            .and_then(|metadata| metadata.get("deletionTimestamp"))
-            .is_some();
+        let stays = answer.meta("deletionTimestamp").is_some();
         Ok((!is_status && stays).then_some(answer))
     }
 

@@ -137,14 +137,13 @@ impl Unread {
 
     /// Reports an object whose identity is not completely readable.
     pub(super) fn add_nameless(&self, object: &Node, why: &str) {
-        let text = |field: &str| object.get("metadata")?.get(field)?.as_str();
-        let namespace = text("namespace").map(Key::from);
+        let namespace = object.meta_text("namespace").map(Key::from);
         let has_room = self
             .known
             .lock()
             .has_room(Instant::now(), namespace.as_ref());
         if has_room {
-            self.log(text("name").unwrap_or_default(), why);
+            self.log(object.meta_text("name").unwrap_or_default(), why);
         }
     }
 
