@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use parking_lot::Mutex;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -69,7 +70,7 @@ impl Registry {
 
     /// Makes a Katalog the content of `repository:stable`.
     pub(crate) fn publish(&self, repository: &str, katalog: &str) {
-        let mut content = lock(&self.content);
+        let mut content = self.content.lock();
         let config = content.put(repository, "blobs", "application/octet-stream", "{}");
         let layer = content.put(repository, "blobs", "application/octet-stream", katalog);
         let manifest = json!({
@@ -96,7 +97,7 @@ impl Registry {
 
     /// What it was asked since the last call.
     pub(crate) fn seen(&self) -> Seen {
-        std::mem::take(&mut lock(&self.content).seen)
+        std::mem::take(&mut self.content.lock().seen)
     }
 }
 
@@ -124,10 +125,6 @@ impl Content {
     }
 }
 
-fn lock(content: &Mutex<Content>) -> MutexGuard<'_, Content> {
-    content.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn path(repository: &str, kind: &str, reference: &str) -> String {
     format!("/v2/{repository}/{kind}/{reference}")
 }
@@ -145,7 +142,9 @@ async fn serve(stream: TcpStream, content: Arc<Mutex<Content>>) -> std::io::Resu
         }
         let mut words = first.split(' ');
         let method = words.next().unwrap_or_default();
-        let file = lock(&content).begin(method, words.next().unwrap_or_default());
+        let file = content
+            .lock()
+            .begin(method, words.next().unwrap_or_default());
         tokio::time::sleep(DELAY).await;
         let mut answer = match &file {
             Some(file) => format!(
@@ -160,7 +159,7 @@ async fn serve(stream: TcpStream, content: Arc<Mutex<Content>>) -> std::io::Resu
         if let Some(file) = file.filter(|_| method == "GET") {
             answer.extend_from_slice(&file.bytes);
         }
-        lock(&content).now -= 1;
+        content.lock().now -= 1;
         stream.write_all(&answer).await?;
     }
 }

@@ -1,13 +1,10 @@
 //! Sources that are fetched again only at their interval.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use orkestra_core::compose::{Artifact, Locked, RequestKind, SourceRequest};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{ChartReference, Fetch, Fetched};
@@ -51,7 +48,7 @@ impl Paced {
     }
 
     fn last(&self, request: &SourceRequest, locked: Option<&Locked>) -> Option<Last> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last.lock();
         let last = last.get(&request.id)?.clone();
         let is_same = |last: &SourceRequest| {
             (&last.kind, &last.auth, &last.verify)
@@ -79,7 +76,7 @@ impl Paced {
             until: Instant::now() + pause,
             fetched: fetched.clone(),
         };
-        let mut all = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.last.lock();
         all.insert(request.id.clone(), last);
         fetched
     }
@@ -88,7 +85,7 @@ impl Paced {
 impl Fetch for Paced {
     fn motif<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Motif> {
         async move {
-            let motifs = || self.motifs.lock().unwrap_or_else(PoisonError::into_inner);
+            let motifs = || self.motifs.lock();
             let before = motifs().get(reference).cloned();
             let before = match before {
                 Some((until, found)) if Instant::now() < until => return found,

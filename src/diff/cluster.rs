@@ -1,15 +1,13 @@
 //! Requests to the API server.
 
-use std::{
-    future::Future,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::future::Future;
 
 use orkestra_cluster::requests::{Cluster, ClusterError, Scope, Served};
 use orkestra_core::{
     plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan, ResourceType},
     value::{Fault, Node},
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// Why a comparison with the cluster failed.
@@ -79,19 +77,15 @@ impl LiveCluster {
 
     async fn served(&self, kind: &GroupKind, version: &str) -> Result<Served, Error> {
         let is_it = |served: &&Served| served.is(kind) && *served.version == *version;
-        if let Some(known) = self.kinds().iter().find(is_it).cloned() {
+        if let Some(known) = self.kinds.lock().iter().find(is_it).cloned() {
             return Ok(known);
         }
         let name = format!("{kind} in version {version}");
         let asked = self.cluster.discover(&kind.group, version, &kind.kind);
         let served = described(&format!("discover {name}"), asked).await?;
         let served = served.ok_or(Error::NotServed(name))?;
-        self.kinds().push(served.clone());
+        self.kinds.lock().push(served.clone());
         Ok(served)
-    }
-
-    fn kinds(&self) -> MutexGuard<'_, Vec<Served>> {
-        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns all objects of a kind with those labels.
@@ -168,7 +162,7 @@ impl LiveCluster {
 
     /// Sets the namespace of an object from a file that has none, like kubectl.
     pub(super) fn place(&self, kind: &Served, object: &mut Node) {
-        if !kind.namespaced || namespace_of(object).is_some() {
+        if !kind.namespaced || object.meta_text("namespace").is_some() {
             return;
         }
         let mut json = object.to_json();
@@ -203,15 +197,9 @@ fn whole(kind: &Served, object: Node) -> Result<Node, ClusterError> {
 }
 
 fn key_of(kind: &Served, object: &Node) -> ObjectKey {
-    let metadata = object.get("metadata");
-    let name = metadata.and_then(|metadata| metadata.get("name")?.as_str());
-    let namespace = namespace_of(object).filter(|_| kind.namespaced);
+    let ObjectKey { namespace, name } = ObjectKey::of(object);
     ObjectKey {
-        namespace: namespace.map(Into::into),
-        name: name.unwrap_or_default().into(),
+        namespace: namespace.filter(|_| kind.namespaced),
+        name,
     }
-}
-
-fn namespace_of(object: &Node) -> Option<&str> {
-    object.get("metadata")?.get("namespace")?.as_str()
 }

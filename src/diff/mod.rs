@@ -167,8 +167,7 @@ impl CompareContext<'_> {
                 .await?;
             let all = all.into_iter().map(FileObject::live);
             resources.extend(all.filter(|resource| {
-                let metadata = resource.node.get("metadata");
-                let text = |field| metadata.and_then(|metadata| metadata.get(field)?.as_str());
+                let text = |field| resource.node.meta_text(field);
                 let watched = &operator.watched;
                 watched.admits(text("namespace"), text("name").unwrap_or_default())
                     && !(watched.built_in && is_child(&resource.node))
@@ -266,8 +265,7 @@ impl CompareContext<'_> {
         operator: &OperatorPlan,
         resource: &FileObject,
     ) -> Result<Vec<Node>, Error> {
-        let metadata = resource.node.get("metadata");
-        let Some(uid) = metadata.and_then(|metadata| metadata.get("uid")?.as_str()) else {
+        let Some(uid) = resource.node.meta_text("uid") else {
             return Ok(Vec::new());
         };
         let label = format!("{}={uid}", orkestra_core::api::names::LABEL_OWNER_UID);

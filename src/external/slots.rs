@@ -14,11 +14,9 @@
 //!
 //! Source: Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// The most concurrent calls of one process.
@@ -159,15 +157,11 @@ impl SlotsState {
 }
 
 impl CallSlots {
-    fn state(&self) -> MutexGuard<'_, SlotsState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for a place at the host. Dropping the future cancels the wait, or releases the place.
     pub(super) async fn take(self: &Arc<Self>, host: &str, caller: &Caller) -> CallSlot {
         let at: At = (host.into(), caller.clone());
         let (mut waiting, granted) = {
-            let mut state = self.state();
+            let mut state = self.0.lock();
             let id = state.next;
             state.next += 1;
             let (grant, granted) = oneshot::channel();
@@ -192,7 +186,7 @@ impl CallSlots {
 
     #[cfg(test)]
     fn waiting(&self) -> usize {
-        self.state().waiting.values().map(BTreeMap::len).sum()
+        self.0.lock().waiting.values().map(BTreeMap::len).sum()
     }
 }
 
@@ -207,7 +201,7 @@ struct WaitingCall {
 impl Drop for WaitingCall {
     fn drop(&mut self) {
         let Some(id) = self.id else { return };
-        let mut state = self.places.state();
+        let mut state = self.places.0.lock();
         let queue = state.waiting.get_mut(&self.at);
         if queue.is_some_and(|queue| queue.remove(&id).is_some()) {
             state.forget_empty(&self.at);
@@ -221,7 +215,7 @@ impl Drop for WaitingCall {
 
 impl Drop for CallSlot {
     fn drop(&mut self) {
-        let mut state = self.places.state();
+        let mut state = self.places.0.lock();
         state.give_back(&self.at);
         state.hand_out();
     }
@@ -292,9 +286,9 @@ mod tests {
             .collect();
         assert_eq!(held.len(), CALLS_A_HOST);
         drop(held);
-        assert!(places.state().hosts.is_empty());
-        assert_eq!(places.state().process.all, 0);
-        assert!(places.state().process.callers.is_empty());
+        assert!(places.0.lock().hosts.is_empty());
+        assert_eq!(places.0.lock().process.all, 0);
+        assert!(places.0.lock().process.callers.is_empty());
     }
 
     #[tokio::test]
@@ -329,6 +323,6 @@ mod tests {
         held.pop();
         assert_eq!(places.waiting(), 0, "it is granted");
         drop(waiting);
-        assert_eq!(places.state().process.all, CALLS_A_HOST - 1);
+        assert_eq!(places.0.lock().process.all, CALLS_A_HOST - 1);
     }
 }

@@ -242,10 +242,7 @@ fn policies(
 
 /// True for the policies, and their bindings, that protect namespaces.
 fn is_of_namespaces(node: &Node) -> bool {
-    let name = node
-        .get("metadata")
-        .and_then(|metadata| metadata.get("name"));
-    name.and_then(Node::as_str)
+    node.meta_text("name")
         .is_some_and(|name| name.starts_with("namespace-protection."))
 }
 

@@ -123,8 +123,7 @@ fn of_verdict(webhook: Webhook, verdict: AdmissionVerdict) -> (Reviewed, Answer)
 }
 
 fn is_deleting(object: &Node) -> bool {
-    let metadata = object.get("metadata");
-    metadata.is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
+    object.meta("deletionTimestamp").is_some()
 }
 
 /// Evaluates rules: [`admission::admit`] or [`admission::mutate`].
@@ -245,7 +244,7 @@ async fn look_up(
             Err(error) => return unavailable(error.to_string()),
         };
         for object in &page.items {
-            let other = key_of(object);
+            let other = ObjectKey::of(object);
             if other != *key && unique_text(object, path).as_deref() == Some(text) {
                 return Known::Ready(Arc::new(Node::from(other.to_string())));
             }
@@ -256,17 +255,4 @@ async fn look_up(
         }
     }
     unavailable("there are too many custom resources to compare")
-}
-
-fn key_of(object: &Node) -> ObjectKey {
-    let metadata = object.get("metadata");
-    let text = |field: &str| {
-        metadata
-            .and_then(|data| data.get(field))
-            .and_then(Node::as_str)
-    };
-    ObjectKey {
-        namespace: text("namespace").map(Key::from),
-        name: Key::from(text("name").unwrap_or_default()),
-    }
 }

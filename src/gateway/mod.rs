@@ -37,20 +37,17 @@ mod secret;
 mod tests;
 mod webhooks;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use orkestra_cluster::requests::Cluster;
+use orkestra_cluster::requests::{Cluster, RETRY};
 use orkestra_core::plan::rbac;
 use orkestra_ground::{
-    Backoff, chain,
+    chain,
     tasks::{self, Ends, Task},
 };
+use parking_lot::Mutex;
 use tokio::{
     net::TcpListener,
     sync::{Semaphore, watch},
@@ -84,8 +81,6 @@ const MANAGER: &str = "orkestra-gateway";
 pub const NAME: &str = rbac::WEBHOOKS;
 /// The default name of the Secret with the certificates.
 pub const SECRET: &str = rbac::WEBHOOKS_SECRET;
-/// The delays after a failure at the start.
-const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
 /// How long the removal of configurations may take at the end.
 const FAREWELL: Duration = Duration::from_secs(10);
 
@@ -283,14 +278,11 @@ impl Gateway {
 
     /// Returns the certificates that were read from files.
     fn read_keys(&self) -> Option<ServingKeys> {
-        self.read
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.read.lock().clone()
     }
 
     fn keep_read(&self, keys: ServingKeys) {
-        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys);
+        *self.read.lock() = Some(keys);
     }
 
     /// All configurations have these authorities.

@@ -1,7 +1,7 @@
 //! Deletions that an annotation lets pass in spite of a protection: the policy that protects refuses all others, and this
 //! records those.
 
-use orkestra_core::value::{Node, Projection};
+use orkestra_core::value::Projection;
 
 use super::{
     Gateway,
@@ -18,13 +18,7 @@ pub(super) fn record(gateway: &Gateway, request: &Admission) -> Answer {
     if request.is_dry_run() || request.operation != "DELETE" {
         return Answer::default();
     }
-    let text = |field: &str| {
-        let metadata = old.get("metadata")?;
-        metadata
-            .get(field)
-            .and_then(Node::as_str)
-            .map(str::to_owned)
-    };
+    let text = |field| old.meta_text(field).map(str::to_owned);
     let api_version = if request.kind.group.is_empty() {
         request.kind.version.clone()
     } else {

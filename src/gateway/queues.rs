@@ -11,9 +11,10 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// The most requests that wait in the queue of one operator.
@@ -61,7 +62,7 @@ impl FairQueues {
     /// Waits for a seat for a request of that operator.
     pub(super) async fn seat(&self, operator: &str) -> Result<Seat, QueueFull> {
         let waiting = {
-            let mut state = self.state();
+            let mut state = self.0.lock();
             let operator: Arc<str> = operator.into();
             if state.free > 0 && state.is_below_share(&operator) {
                 state.free -= 1;
@@ -77,16 +78,12 @@ impl FairQueues {
     /// Returns how many requests of the operator wait.
     #[cfg(test)]
     pub(super) fn waiting(&self, operator: &str) -> usize {
-        self.state().queues.get(operator).map_or(0, VecDeque::len)
-    }
-
-    fn state(&self) -> MutexGuard<'_, QueuesState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().queues.get(operator).map_or(0, VecDeque::len)
     }
 
     /// Passes the seat of an operator on to the next one in order that has less than its share.
     fn release(&self, operator: &Arc<str>) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.give_back(operator);
         while let Some((next, request)) = state.next() {
             state.take(&next);
@@ -212,8 +209,8 @@ mod tests {
         drop(slow.pop());
         drop(third.as_mut().now_or_never().unwrap().unwrap());
         drop(slow);
-        assert_eq!(queues.state().free, 4);
-        assert!(queues.state().taken.is_empty());
+        assert_eq!(queues.0.lock().free, 4);
+        assert!(queues.0.lock().taken.is_empty());
     }
 
     #[tokio::test]
@@ -229,9 +226,9 @@ mod tests {
         drop(held);
         drop(unseen);
         let all = taken(&queues, ["c", "d"]).await;
-        assert_eq!(queues.state().free, 0);
+        assert_eq!(queues.0.lock().free, 0);
         drop(all);
-        assert_eq!(queues.state().free, 2);
-        assert!(queues.state().taken.is_empty());
+        assert_eq!(queues.0.lock().free, 2);
+        assert!(queues.0.lock().taken.is_empty());
     }
 }

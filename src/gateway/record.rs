@@ -46,10 +46,7 @@ pub(super) fn text(conversion: &KindConversion) -> Option<String> {
 
 /// Returns the text of the annotation that a definition has.
 pub(super) fn text_of(definition: &Node) -> Option<&str> {
-    let annotations = definition.get("metadata")?.get("annotations")?;
-    annotations
-        .get(names::ANNOTATION_SERVED_CONVERSION)?
-        .as_str()
+    definition.annotation(names::ANNOTATION_SERVED_CONVERSION)
 }
 
 /// Returns the conversion that a definition records; `None` if it has none that can be used.

@@ -3,11 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use orkestra_cluster::{
-    requests::{ClusterError, Served},
+    requests::{ClusterError, RETRY, Served},
     watch::{Handle, Presence},
 };
 use orkestra_core::decode::Version;
-use orkestra_ground::Backoff;
 use tokio::{sync::Notify, time::timeout};
 
 use super::{
@@ -19,8 +18,6 @@ use super::{
 
 /// How long a conversion waits at the start until Katalogs and definitions have been read.
 const START: Duration = Duration::from_secs(5);
-/// The delays after a failed request.
-const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
 
 /// Follows the definitions of this installation, and publishes the conversions that they record and no Katalog declares; never
 /// returns.

@@ -73,8 +73,7 @@ pub async fn registered(
         };
         let is_definition = served == Served::crds();
         for item in &page.items {
-            let name = item.get("metadata").and_then(|one| one.get("name"));
-            let Some(name) = name.and_then(Node::as_str) else {
+            let Some(name) = item.meta_text("name") else {
                 continue;
             };
             all.push(Registered {
@@ -161,9 +160,5 @@ pub(super) async fn release(
 }
 
 fn has_label(object: &Node, name: &str) -> bool {
-    let labels = object
-        .get("metadata")
-        .and_then(|metadata| metadata.get("labels"));
-    let label = labels.and_then(|labels| labels.get(desired::LABEL));
-    label.and_then(Node::as_str) == Some(name)
+    object.label(desired::LABEL) == Some(name)
 }

@@ -5,11 +5,10 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use orkestra_cluster::{
-    requests::{Cluster, ClusterError, Scope, Served},
+    requests::{Cluster, ClusterError, RETRY, Scope, Served},
     watch::{Handle, Presence, Watched},
 };
 use orkestra_core::{plan::ObjectKey, value::Node};
-use orkestra_ground::Backoff;
 use rustls::sign::CertifiedKey;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -20,8 +19,6 @@ use super::{
 };
 use crate::server::tls;
 
-/// The delays after a failed request.
-const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
 /// The longest time between two looks at the Secret's state.
 const LOOK_AGAIN: Duration = Duration::from_mins(10);
 
@@ -82,9 +79,7 @@ impl Store {
             Err(ClusterError::NotFound(_)) => return Ok(None),
             Err(error) => return Err(self.error("get")(error)),
         };
-        let metadata = secret.get("metadata");
-        let version = metadata.and_then(|metadata| metadata.get("resourceVersion"));
-        let version = version.and_then(Node::as_str).unwrap_or_default();
+        let version = secret.meta_text("resourceVersion").unwrap_or_default();
         Ok(Some((ServingKeys::read(&secret), version.to_owned())))
     }
 

@@ -17,8 +17,9 @@ use orkestra_core::{
     api::names,
     diagnostics::Diagnostics,
     document::DocumentKind,
+    plan::guess_plural,
     reference,
-    scaffold::{self, camel_case, plural},
+    scaffold::{self, camel_case},
 };
 
 pub use self::draft::{Origin, write_draft};
@@ -167,7 +168,7 @@ impl Scaffold {
             name: self.name.clone(),
             kind: self.kind.clone(),
             group: self.group.clone(),
-            plural: plural(&singular),
+            plural: guess_plural(&singular),
             singular,
         }
     }

@@ -78,14 +78,8 @@ impl ManifestObject {
 
     /// Returns an annotation of the object.
     pub fn annotation(&self, name: &str) -> Option<&str> {
-        annotation(&self.body, name)
+        self.body.annotation(name)
     }
-}
-
-/// Returns an annotation of an object.
-pub(super) fn annotation<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
-    let annotations = object.get("metadata")?.get("annotations")?;
-    annotations.get(name)?.as_str()
 }
 
 /// Returns the text at a path of fields.

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{
     Error, MANAGER, ManifestObject,
     apply::Kinds,
-    objects::{annotation, text},
+    objects::text,
     skew::{self, Skew},
 };
 
@@ -192,9 +192,7 @@ async fn other_owner(
         .filter(|object| object.is("apps", "Deployment"))
     {
         let live = kinds.get(object).await?;
-        let release = live
-            .as_ref()
-            .and_then(|live| annotation(live, HELM_RELEASE));
+        let release = live.as_ref().and_then(|live| live.annotation(HELM_RELEASE));
         if let Some(release) = release {
             return Ok(Some(error(format!(
                 "{object} belongs to the Helm release {release}: upgrade it with `helm upgrade`, or remove it with `helm uninstall` first"

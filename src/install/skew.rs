@@ -11,7 +11,7 @@ use semver::Version;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Error, apply::found, objects::annotation};
+use super::{Error, apply::found};
 
 /// A CRD of Orkestra's own kinds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -117,10 +117,11 @@ pub(super) fn compare(own: &OwnDefinition, live: Option<&Node>) -> Skew {
     let Some(live) = live else {
         return Skew::Missing;
     };
-    if annotation(live, names::ANNOTATION_SCHEMA) == Some(&own.schema) {
+    if live.annotation(names::ANNOTATION_SCHEMA) == Some(&own.schema) {
         return Skew::Same;
     }
-    let written_by = annotation(live, names::ANNOTATION_VERSION)
+    let written_by = live
+        .annotation(names::ANNOTATION_VERSION)
         .unwrap_or_default()
         .to_owned();
     let versions = (Version::parse(&written_by), Version::parse(&own.written_by));

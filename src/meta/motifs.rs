@@ -2,14 +2,12 @@
 //!
 //! A change wakes every Katalog; those that import the Motif, directly or not, are compiled again.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use kube::api::DynamicObject;
 use orkestra_core::plan::KatalogRef;
 use orkestra_ground::tasks::{self, Ends, Task};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -50,7 +48,7 @@ impl Motifs {
     /// # Errors
     /// Why there is none.
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Result<Arc<Value>, String> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         let key = KatalogRef::new(namespace.to_owned(), name.to_owned());
         match known.motifs.get(&key) {
             Some(Ok(motif)) => return Ok(Arc::clone(motif)),
@@ -75,7 +73,7 @@ impl Motifs {
     }
 
     fn change(&self, change: impl FnOnce(&mut KnownMotif)) {
-        change(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.known.lock());
         self.changed.send_modify(|count| *count += 1);
     }
 }

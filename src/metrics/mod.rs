@@ -21,12 +21,13 @@ mod series;
 mod webhooks;
 
 use std::{
-    fmt::{self},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    fmt,
+    sync::{Arc, Weak},
 };
 
 use orkestra_cluster::client::flow::FlowMetrics;
 use orkestra_ground::tasks::{self, Task};
+use parking_lot::Mutex;
 use prometheus::{
     HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
     TextEncoder, process_collector::ProcessCollector,
@@ -286,13 +287,9 @@ impl Metrics {
 
     /// Calls `one` at each scrape, until it is dropped.
     pub fn at_scrape(&self, one: Weak<dyn Measured>) {
-        let mut measured = self.measured();
+        let mut measured = self.0.measured.lock();
         measured.retain(|one| one.strong_count() > 0);
         measured.push(one);
-    }
-
-    fn measured(&self) -> MutexGuard<'_, Vec<Weak<dyn Measured>>> {
-        (self.0.measured.lock()).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All series in Prometheus' text format, in parts, so that they need not be held in memory together.
@@ -300,7 +297,13 @@ impl Metrics {
     /// # Errors
     /// A series cannot be encoded; a test proves that there is none.
     pub fn parts(&self) -> impl Iterator<Item = prometheus::Result<String>> + use<> {
-        let measured: Vec<_> = self.measured().iter().filter_map(Weak::upgrade).collect();
+        let measured: Vec<_> = self
+            .0
+            .measured
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
         for one in measured {
             one.measure();
         }
@@ -313,7 +316,7 @@ impl Metrics {
     /// Copies the counters of all tasks of the process that were ever started.
     fn count_tasks(&self) {
         // Two concurrent scrapes must not add the same difference twice.
-        let _alone = self.measured();
+        let _alone = self.0.measured.lock();
         let families = &self.0.families;
         for task in Task::ALL {
             let counts = tasks::counts(*task);

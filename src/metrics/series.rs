@@ -6,11 +6,12 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use prometheus::{TextEncoder, proto};
 
 use super::{BUCKETS, Metric, MetricKind, OPERATOR_LABELS, OPERATORS, Of};
@@ -166,7 +167,7 @@ pub(super) struct AllOperatorSeries(Mutex<BTreeMap<Labels, Weak<OperatorSeries>>
 impl AllOperatorSeries {
     /// Returns the series with these labels: new ones at 0, or those that a predecessor still counts into.
     pub(super) fn of(&self, labels: Labels) -> Arc<OperatorSeries> {
-        let mut operators = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut operators = self.0.lock();
         operators.retain(|_, series| series.strong_count() > 0);
         if let Some(series) = operators.get(&labels).and_then(Weak::upgrade) {
             return series;
@@ -179,7 +180,7 @@ impl AllOperatorSeries {
     /// All series in Prometheus' text format, in parts. A slow reader keeps no series alive.
     pub(super) fn parts(&self) -> impl Iterator<Item = prometheus::Result<String>> + use<> {
         let operators: Arc<[_]> = {
-            let operators = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let operators = self.0.lock();
             operators.values().cloned().collect()
         };
         let metrics = OPERATORS.iter().zip(OFFSETS);

@@ -2,11 +2,11 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use orkestra_core::plan::KatalogRef;
+use parking_lot::{Mutex, MutexGuard};
 use prometheus::{Histogram, IntCounter, IntGauge};
 
 use super::Metrics;
@@ -204,7 +204,7 @@ impl WebhookMetrics {
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<(KatalogRef, String), WebhookFigures>> {
-        (self.0.0.webhooks.lock()).unwrap_or_else(PoisonError::into_inner)
+        self.0.0.webhooks.lock()
     }
 }
 

@@ -260,11 +260,8 @@ async fn prune(cluster: &Cluster, definition: &StoredDefinition) -> Result<(), E
     if now.stored.iter().cloned().collect::<BTreeSet<_>>() == wanted {
         return Ok(());
     }
-    let version = crd
-        .get("metadata")
-        .and_then(|one| one.get("resourceVersion"));
     let patch = json!({
-        "metadata": { "resourceVersion": version.and_then(Node::as_str) },
+        "metadata": { "resourceVersion": crd.meta_text("resourceVersion") },
         "status": { "storedVersions": wanted },
     });
     let key = ObjectKey {
@@ -280,12 +277,8 @@ async fn prune(cluster: &Cluster, definition: &StoredDefinition) -> Result<(), E
 }
 
 fn key(object: &Node) -> Option<ObjectKey> {
-    let metadata = object.get("metadata")?;
-    let text = |field: &str| metadata.get(field).and_then(Node::as_str);
-    Some(ObjectKey {
-        namespace: text("namespace").map(Into::into),
-        name: text("name")?.into(),
-    })
+    object.meta_text("name")?;
+    Some(ObjectKey::of(object))
 }
 
 /// True if the object comes after `last` in the API server's order, which is that of its storage keys.

@@ -126,14 +126,11 @@ fn only_kind(object: &Node) -> Node {
 
 fn is_same(object: &Node, other: &Node) -> bool {
     let identity = |object: &Node| {
-        let metadata = object.get("metadata");
-        let of_metadata = |field| metadata.and_then(|metadata| metadata.get(field)).cloned();
-        let own = |field| object.get(field).cloned();
         [
-            own("apiVersion"),
-            own("kind"),
-            of_metadata("namespace"),
-            of_metadata("name"),
+            object.get("apiVersion").cloned(),
+            object.get("kind").cloned(),
+            object.meta("namespace").cloned(),
+            object.meta("name").cloned(),
         ]
     };
     identity(object) == identity(other)

@@ -249,16 +249,12 @@ fn read_status(
 }
 
 fn name_of(preview: &Preview) -> String {
-    let text = |field| {
-        let metadata = preview.cr.get("metadata");
-        metadata.and_then(|metadata| metadata.get(field)?.as_str())
-    };
-    let key = ObjectKey {
-        namespace: text("namespace").map(Into::into),
-        name: text("name").unwrap_or_default().into(),
-    };
     let kind = preview.cr.get("kind").and_then(Node::as_str);
-    format!("{} {key}", kind.unwrap_or_default())
+    format!(
+        "{} {}",
+        kind.unwrap_or_default(),
+        ObjectKey::of(&preview.cr)
+    )
 }
 
 /// Converts a failure of a pass to a problem with its position, in the Katalog or in a Motif.

@@ -59,8 +59,7 @@ impl FileObject {
 
     /// True if the object is being deleted.
     pub(crate) fn is_deleting(&self) -> bool {
-        let metadata = self.node.get("metadata");
-        metadata.is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
+        self.node.meta("deletionTimestamp").is_some()
     }
 
     /// Returns the API group and the version.
@@ -94,8 +93,7 @@ pub(crate) fn read_objects(paths: &[PathBuf], rendered: &mut Rendered) -> Vec<Fi
 }
 
 fn incomplete(object: &FileObject) -> Option<Diagnostic> {
-    let metadata = object.node.get("metadata");
-    let name = metadata.and_then(|metadata| metadata.get("name")?.as_str());
+    let name = object.node.meta_text("name");
     let fields = [
         ("apiVersion", object.text("apiVersion")),
         ("kind", object.text("kind")),

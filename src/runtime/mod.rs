@@ -9,7 +9,6 @@
 //! Each directory uses only those above it; a test (`src/sources/rooms.rs`) reads this map and checks that:
 //!
 //! ```text
-//!  lock       a mutex without poisoning
 //!  queue      the work queue, and its workers
 //!  status     what an operator reports about itself; its health
 //!  context    what all operators of a process share: clients, watches, the registry of operators
@@ -23,7 +22,6 @@
 
 pub mod context;
 mod deletion;
-mod lock;
 mod operator;
 mod pass;
 pub mod queue;

@@ -1,18 +1,14 @@
 //! The requests of one operator: a missing permission is remembered until the same request succeeds.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use orkestra_cluster::requests::{Cluster, ClusterError, Form, Listed, PageOf, Scope, Served};
 use orkestra_core::{
     plan::ObjectKey,
     value::{Node, Projection},
 };
+use parking_lot::Mutex;
 use tokio::sync::Notify;
-
-use super::lock::lock;
 
 /// Objects per page, as in kubectl.
 const PAGE: u32 = 500;
@@ -85,7 +81,7 @@ impl Requests {
         kind: &Served,
         answer: Result<T, ClusterError>,
     ) -> Result<T, ClusterError> {
-        let mut refused = lock(&self.refused);
+        let mut refused = self.refused.lock();
         let key = || (request, format!("{}.{}", kind.plural, kind.group));
         let news = match &answer {
             Err(error @ ClusterError::Forbidden { .. }) => {
@@ -102,7 +98,7 @@ impl Requests {
 
     /// Returns the missing permissions.
     pub(super) fn refusals(&self) -> Vec<String> {
-        lock(&self.refused).values().cloned().collect()
+        self.refused.lock().values().cloned().collect()
     }
 }
 
@@ -126,7 +122,7 @@ mod tests {
             async move {
                 let uri = request.uri().to_string();
                 let is_last = uri.contains("continue=more");
-                lock(&asked).push(uri);
+                asked.lock().push(uri);
                 let (name, next) = if is_last {
                     ("b", None)
                 } else {
@@ -180,7 +176,7 @@ mod tests {
             .collect();
         assert_eq!(names, ["a", "b"]);
         assert!(found.iter().all(|object| object.get("data").is_none()));
-        let asked = lock(&asked);
+        let asked = asked.lock();
         assert!(
             asked.iter().all(|uri| uri.contains("limit=500")),
             "{asked:?}"

@@ -207,7 +207,7 @@ fn line(suite: &SimulationReport, cycle: usize, op: &Op) -> String {
     let (verb, resource) = (op.verb.name(), quoted(&op.resource));
     let name = quoted(&op.object.name);
     let cr = suite.run.resources.get(op.subject);
-    let own = cr.and_then(|cr| cr.get("metadata")?.get("namespace")?.as_str());
+    let own = cr.and_then(|cr| cr.meta_text("namespace"));
     let other = op.object.namespace.as_deref();
     let other = other.filter(|namespace| Some(*namespace) != own);
     let namespace = other.map(|namespace| format!(", namespace: {}", quoted(namespace)));

@@ -1,6 +1,6 @@
 //! The capacity of operators by conditions: `autoscale`.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -9,6 +9,7 @@ use orkestra::metrics::Metrics;
 use orkestra::runtime::OperatorStatus;
 use orkestra::runtime::context::{Context, Faults};
 use orkestra_cluster::client::flow::Flow;
+use parking_lot::{Condvar, Mutex};
 use serde_json::json;
 use testbed::eventually;
 use tokio::task::JoinHandle;
@@ -51,15 +52,15 @@ struct Sluice {
 
 impl Sluice {
     fn shut(&self, operators: &[&'static str]) {
-        *self.shut.lock().unwrap_or_else(PoisonError::into_inner) = operators.to_vec();
+        *self.shut.lock() = operators.to_vec();
         self.opened.notify_all();
     }
 
     /// Waits until passes of that operator may go on.
     fn pass(&self, operator: &str) {
-        let shut = self.shut.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shut = self.shut.lock();
         let waits = |shut: &mut Vec<&str>| shut.contains(&operator);
-        drop(self.opened.wait_while(shut, waits));
+        self.opened.wait_while(&mut shut, waits);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Every state of the objects of a kind, in the order in which the API server wrote them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -9,6 +9,7 @@ use kube::{
     api::{Api, ApiResource, DynamicObject, ListParams},
     runtime::watcher,
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 use testbed::eventually;
 use tokio::task::JoinHandle;
@@ -60,7 +61,7 @@ impl Film {
         let mut states = eventually("the watch has delivered everything", LIMIT, async || {
             let listed = self.objects.list(&ListParams::default()).await?.items;
             let present: BTreeMap<_, _> = listed.iter().map(uid_and_version).collect();
-            let recorded = lock(&self.recorded);
+            let recorded = self.recorded.lock();
             Ok((recorded.latest == present).then(|| recorded.states.clone()))
         })
         .await?;
@@ -87,12 +88,12 @@ async fn record(
         match event {
             watcher::Event::Apply(object) | watcher::Event::InitApply(object) => {
                 let (uid, version) = uid_and_version(&object);
-                let mut recorded = lock(&recorded);
+                let mut recorded = recorded.lock();
                 recorded.latest.insert(uid, version);
                 recorded.states.push(serde_json::to_value(object)?);
             }
             watcher::Event::Delete(object) => {
-                let mut recorded = lock(&recorded);
+                let mut recorded = recorded.lock();
                 recorded.latest.remove(&object.metadata.uid);
                 recorded.states.push(serde_json::to_value(object)?);
             }
@@ -101,7 +102,7 @@ async fn record(
                 let _ = begun.take().map(|begun| begun.send(()));
             }
             // Everything that exists follows.
-            watcher::Event::Init => lock(&recorded).latest.clear(),
+            watcher::Event::Init => recorded.lock().latest.clear(),
         }
     }
     Ok(())
@@ -110,10 +111,6 @@ async fn record(
 fn uid_and_version(object: &DynamicObject) -> (Option<String>, Option<String>) {
     let metadata = &object.metadata;
     (metadata.uid.clone(), metadata.resource_version.clone())
-}
-
-fn lock(recorded: &Mutex<Recorded>) -> MutexGuard<'_, Recorded> {
-    recorded.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The resourceVersion: in one etcd, a later write of any object has a greater one.

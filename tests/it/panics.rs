@@ -1,7 +1,7 @@
 //! Scenario h: what goes wrong in one pass stays in it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -11,6 +11,7 @@ use orkestra::metrics::Metrics;
 use orkestra::runtime::context::{Context, Faults};
 use orkestra_cluster::client::flow::Flow;
 use orkestra_ground::Clock;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use testbed::eventually;
 use tokio::task::JoinHandle;
@@ -86,8 +87,8 @@ impl Moments {
         late.into_iter().filter(|late| !late.is_negative()).min()
     }
 
-    fn all(&self) -> std::sync::MutexGuard<'_, Vec<Timestamp>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn all(&self) -> MutexGuard<'_, Vec<Timestamp>> {
+        self.0.lock()
     }
 }
 

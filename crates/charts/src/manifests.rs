@@ -128,8 +128,7 @@ pub(crate) fn sort(files: Vec<(String, String)>) -> Result<(Vec<Document>, Vec<D
 
 /// Returns the events of a hook; `None` for other documents.
 fn events(object: &Node) -> Option<Vec<String>> {
-    let annotations = object.get("metadata")?.get("annotations")?;
-    let events = annotations.get("helm.sh/hook")?.as_str()?;
+    let events = object.annotation("helm.sh/hook")?;
     Some(
         events
             .split(',')

@@ -1,12 +1,9 @@
 //! The source of jitter and of the random values of passes: one source, passed as an argument, so that a test's seed decides
 //! everything.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 
 /// A shared random source. Clones draw from the same sequence.
@@ -51,7 +48,7 @@ impl Entropy {
     }
 
     fn draw<T>(&self, f: impl FnOnce(&mut StdRng) -> T) -> T {
-        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut self.0.lock())
     }
 }
 

@@ -1,9 +1,6 @@
 //! A client of registries: schemes, credentials, and the meaning of responses.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 use http::{
@@ -11,6 +8,7 @@ use http::{
     uri::{Authority, Scheme},
 };
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use rustls::pki_types::CertificateDer;
 use serde::Deserialize;
 
@@ -141,7 +139,7 @@ impl Client {
 
     /// Returns the base URL of a registry. One on a loopback address may speak plain HTTP, which is detected once.
     async fn home(&self, host: &str) -> Result<RegistryOrigin, Error> {
-        let homes = || self.0.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        let homes = || self.0.homes.lock();
         if let Some(home) = homes().get(host) {
             return Ok(home.clone());
         }

@@ -6,11 +6,7 @@
 //!    └──── a redirect, at most five ◄──┘
 //! ```
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http::{
@@ -19,6 +15,7 @@ use http::{
 };
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer};
 use tokio::time::{Instant, timeout_at};
 
@@ -282,7 +279,7 @@ impl Transport {
             let resolve = Resolve::guarded(self.closed, kinds);
             (key, own(resolve, self.limits.patience))
         };
-        let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guarded = self.guarded.lock();
         let connections = guarded
             .entry(key)
             .or_insert_with(|| connections(self.tls.clone(), connector));

@@ -10,13 +10,14 @@ mod content;
 
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use orkestra_registry::{
     Client, Credential, Descriptor, Error, Keychain, Limits, Options, Reference, media,
 };
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -63,7 +64,7 @@ impl Server {
     }
 
     fn heads(&self) -> Vec<String> {
-        self.heads.lock().unwrap().clone()
+        self.heads.lock().clone()
     }
 }
 
@@ -83,7 +84,7 @@ async fn serve(
         }
     }
     let head = String::from_utf8_lossy(&head).into_owned();
-    seen.lock().unwrap().push(head.clone());
+    seen.lock().push(head.clone());
     match answer(&head) {
         Act::Send(bytes) => stream.write_all(&bytes).await,
         Act::Endless(start) => {

@@ -6,10 +6,7 @@
     reason = "a test fails where something is missing"
 )]
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     Router,
@@ -22,6 +19,7 @@ use orkestra_registry::{
     Client, Content, Digest, Keychain, Limits, Options, Reference, media,
     signature::{BUNDLE, Format, PrivateKey, verify},
 };
+use parking_lot::Mutex;
 use release::{
     Moment,
     image::{Image, Source},
@@ -44,7 +42,7 @@ async fn answer(
     headers: http::HeaderMap,
     body: Bytes,
 ) -> Response {
-    let mut store = store.lock().unwrap();
+    let mut store = store.lock();
     let path = uri.path();
     let type_ = headers
         .get(header::CONTENT_TYPE)

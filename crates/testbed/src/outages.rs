@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::control_plane::{ControlPlane, Servers, lock, wait_until_ready};
+use crate::control_plane::{ControlPlane, Servers, wait_until_ready};
 use crate::guard::Signal;
 
 impl ControlPlane {
     /// Kills the API server, as a lost machine would; etcd keeps what was stored.
     pub fn stop_api_server(&self) -> Result<()> {
-        match lock(&self.servers).api.take() {
+        match self.servers.lock().api.take() {
             Some(mut api) => api.kill(),
             None => Ok(()),
         }
@@ -22,7 +22,7 @@ impl ControlPlane {
     /// While it starts it does not serve all kinds yet, and the garbage collector may take those for gone. What their instances
     /// owned is collected only once it knows them again: [`relearn_kinds`](Self::relearn_kinds).
     pub fn start_api_server(&self) -> Result<()> {
-        let mut servers = lock(&self.servers);
+        let mut servers = self.servers.lock();
         if servers.api.is_some() {
             return Ok(());
         }
@@ -38,7 +38,7 @@ impl ControlPlane {
     pub fn restart_controllers(&self) -> Result<()> {
         let identity = self.manager_identity()?;
         {
-            let mut servers = lock(&self.servers);
+            let mut servers = self.servers.lock();
             if let Some(mut old) = servers.manager.take() {
                 old.kill()?;
             }
@@ -51,7 +51,7 @@ impl ControlPlane {
     /// Has etcd stand still, or go on: meanwhile the API server is there, and nothing is stored.
     pub fn pause_etcd(&self, paused: bool) -> Result<()> {
         let signal = if paused { Signal::Stop } else { Signal::Cont };
-        lock(&self.servers).etcd.signal(signal)
+        self.servers.lock().etcd.signal(signal)
     }
 
     /// Copies what etcd has stored by now into the data folder, under that name.
@@ -71,7 +71,7 @@ impl ControlPlane {
         self.stop_api_server()?;
         let data = self.folder().join(DATA);
         {
-            let mut servers = lock(&self.servers);
+            let mut servers = self.servers.lock();
             servers.etcd.kill()?;
             fs::remove_dir_all(&data)?;
             copy(&backup.0, &data)?;

@@ -5,19 +5,14 @@
     reason = "helpers of tests, outside of test functions"
 )]
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    net::SocketAddr,
-    path::PathBuf,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, fs, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use orkestra_core::compose::Lock;
 use orkestra_ground::tasks::{self, Task};
 use orkestra_guard::Guard;
 use orkestra_registry::Digest;
 use orkestra_sources::{Fetcher, Options};
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -54,7 +49,7 @@ impl Server {
                 }
                 let text = String::from_utf8_lossy(&head).into_owned();
                 let path = text.split(' ').nth(1).unwrap_or_default();
-                let found = shown.lock().unwrap().get(path).cloned();
+                let found = shown.lock().get(path).cloned();
                 let response = match found {
                     Some((type_, body)) => {
                         let length = body.len();
@@ -79,7 +74,7 @@ impl Server {
 
     fn put(&self, path: &str, type_: &str, body: &str) {
         let body = (type_.to_owned(), body.to_owned());
-        self.bodies.lock().unwrap().insert(path.to_owned(), body);
+        self.bodies.lock().insert(path.to_owned(), body);
     }
 }
 

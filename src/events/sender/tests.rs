@@ -1,7 +1,8 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use http::{Method, Request, Response};
 use kube::client::Body;
+use parking_lot::Mutex;
 use tower::service_fn;
 
 use super::*;
@@ -36,7 +37,7 @@ fn cluster_with(code: u16, message: &'static str, meadow_stays: bool) -> (Cluste
             let body: serde_json::Value =
                 serde_json::from_slice(&body.collect_bytes().await.unwrap()).unwrap();
             let path = parts.uri.path().to_owned();
-            log.lock().unwrap().push((parts.method, path, body.clone()));
+            log.lock().push((parts.method, path, body.clone()));
             let is_review = parts.uri.path().ends_with("selfsubjectaccessreviews");
             let code = if parts.uri.path().contains("/meadow/") || is_review {
                 201
@@ -97,7 +98,7 @@ async fn the_same_words_become_a_series_and_other_words_a_new_event() {
         sink.publish(event(note));
     }
     sink.flush(Duration::from_secs(5)).await;
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock();
     let methods: Vec<&Method> = seen.iter().map(|(method, ..)| method).collect();
     assert_eq!(
         methods,
@@ -126,7 +127,7 @@ async fn events_are_dropped_and_counted_under_pressure() {
     }
     assert_eq!(metrics.events_dropped().get(), 7);
     sink.flush(Duration::from_secs(30)).await;
-    assert_eq!(seen.lock().unwrap().len(), CAPACITY);
+    assert_eq!(seen.lock().len(), CAPACITY);
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,7 +144,7 @@ async fn what_was_done_waits_for_other_requests_a_moment_and_what_is_wrong_does_
     });
     tokio::time::sleep(PATIENCE / 2).await;
     let notes = |seen: &Seen| -> Vec<_> {
-        let seen = seen.lock().unwrap();
+        let seen = seen.lock();
         seen.iter()
             .map(|(.., body)| body["note"].as_str().unwrap().to_owned())
             .collect()
@@ -164,7 +165,7 @@ async fn a_missing_permission_is_named_and_tried_again_after_thirty_seconds() {
         sink.publish(event("one"));
     }
     sink.flush(Duration::from_secs(5)).await;
-    assert_eq!(seen.lock().unwrap().len(), 1);
+    assert_eq!(seen.lock().len(), 1);
     assert_eq!(metrics.events_dropped().get(), 5);
     let problem = sink.problem().unwrap();
     assert!(
@@ -174,7 +175,7 @@ async fn a_missing_permission_is_named_and_tried_again_after_thirty_seconds() {
     tokio::time::advance(REST).await;
     sink.publish(event("one"));
     sink.flush(Duration::from_secs(5)).await;
-    assert_eq!(seen.lock().unwrap().len(), 2);
+    assert_eq!(seen.lock().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,7 +187,7 @@ async fn a_quota_of_a_namespace_is_no_problem_of_a_katalog() {
         sink.publish(event("one"));
     }
     sink.flush(Duration::from_secs(5)).await;
-    assert_eq!(seen.lock().unwrap().len(), 1, "the namespace is paused");
+    assert_eq!(seen.lock().len(), 1, "the namespace is paused");
     assert_eq!(metrics.events_dropped().get(), 2);
     assert_eq!(sink.problem(), None);
 }
@@ -206,7 +207,7 @@ async fn a_role_removed_in_one_namespace_is_no_problem_of_a_katalog_while_others
         sink.publish(event_in("meadow"));
         sink.publish(event_in("marsh"));
         sink.flush(Duration::from_secs(5)).await;
-        let review = seen.lock().unwrap().last().unwrap().2.clone();
+        let review = seen.lock().last().unwrap().2.clone();
         let asked = &review["spec"]["resourceAttributes"];
         assert_eq!(
             (&asked["namespace"], &asked["verb"]),
@@ -233,8 +234,8 @@ async fn an_event_that_a_quota_refused_is_not_sent_again() {
     sink.publish(event("one"));
     sink.flush(Duration::from_secs(5)).await;
     tokio::time::sleep(REST * 3).await;
-    assert_eq!(seen.lock().unwrap().len(), 1);
+    assert_eq!(seen.lock().len(), 1);
     sink.publish(event("one"));
     sink.flush(Duration::from_secs(5)).await;
-    assert_eq!(seen.lock().unwrap().len(), 2);
+    assert_eq!(seen.lock().len(), 2);
 }

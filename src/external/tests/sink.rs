@@ -1,11 +1,8 @@
 //! A server on the loopback interface that records requests.
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -68,7 +65,7 @@ impl Sink {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let request = read(&mut stream).await;
                 let line = request.lines().next().unwrap_or_default().to_owned();
-                kept.lock().unwrap().push(request);
+                kept.lock().push(request);
                 connections.spawn(act(stream, line));
             }
         });
@@ -90,7 +87,7 @@ impl Sink {
 
     /// The requests, in the order of arrival.
     pub(super) fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
+        self.seen.lock().clone()
     }
 }
 

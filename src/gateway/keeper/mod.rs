@@ -15,11 +15,10 @@ mod write;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use orkestra_cluster::{
-    requests::{Cluster, Scope, Served},
+    requests::{Cluster, RETRY, Scope, Served},
     watch::{Handle, Presence, Watched},
 };
 use orkestra_core::{decode::Version, value::hash};
-use orkestra_ground::Backoff;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
@@ -31,8 +30,6 @@ use super::{
     remove,
 };
 
-/// The delays after a failed request.
-const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
 /// How long a watch may take to show what was written; then it is applied again.
 const SHOWN_WITHIN: Duration = Duration::from_secs(2);
 /// How long changes are collected.

@@ -48,10 +48,8 @@ impl Keeper<'_> {
         let applied = applied
             .await
             .map_err(|error| format!("cannot apply {} {}: {error}", served.kind, desired.name))?;
-        let version = applied
-            .get("metadata")
-            .and_then(|one| one.get("resourceVersion"));
-        let version = Version::from(version.and_then(Node::as_str).unwrap_or_default());
+        let version = applied.meta_text("resourceVersion");
+        let version = Version::from(version.unwrap_or_default());
         let name = (served.kind.as_ref().into(), desired.name.clone());
         let written = Written {
             body: hash(&desired.body).into(),

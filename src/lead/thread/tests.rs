@@ -1,12 +1,13 @@
 use std::{
     convert::Infallible,
-    sync::{Arc, Mutex, mpsc as blocking},
+    sync::{Arc, mpsc as blocking},
     time::Instant,
 };
 
 use http::{Method, Request, Response};
 use kube::client::Body;
 use orkestra_cluster::gate::Gate;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tower::service_fn;
 
@@ -24,7 +25,7 @@ fn cluster(lease: Arc<Mutex<Option<Value>>>) -> Client {
                 .uri
                 .query()
                 .is_some_and(|query| query.contains("watch"));
-            let mut lease = lease.lock().unwrap();
+            let mut lease = lease.lock();
             let refused = |code: u16| {
                 let reason = match code {
                     404 => "NotFound",
@@ -116,7 +117,7 @@ fn runtime() -> tokio::runtime::Runtime {
 
 /// The resourceVersion of the Lease in the cluster.
 fn version(lease: &Mutex<Option<Value>>) -> u64 {
-    let lease = lease.lock().unwrap();
+    let lease = lease.lock();
     let text = lease
         .as_ref()
         .and_then(|lease| lease["metadata"]["resourceVersion"].as_str());
@@ -130,11 +131,11 @@ fn a_lease_that_reads_back_older_than_it_was_written_shows_a_restored_store() {
     let (lease, reach) = (Arc::new(Mutex::new(None)), Reach::unquestioned());
     let elector = elector(&runtime, candidacy, &lease, reach.clone());
     until("it has written the Lease", || version(&lease) >= 1);
-    let backup = lease.lock().unwrap().clone();
+    let backup = lease.lock().clone();
     let saved = version(&lease);
     until("the Lease is renewed", || version(&lease) >= saved + 4);
     assert_eq!(reach.rewinds(), 0);
-    lease.lock().unwrap().clone_from(&backup);
+    lease.lock().clone_from(&backup);
     until("the rewind is noted", || reach.rewinds() == 1);
     // The candidate renews the restored Lease: it does not insist on the lost state.
     until("the Lease is renewed again", || {
@@ -160,7 +161,7 @@ fn the_lease_is_renewed_while_every_worker_of_the_process_is_busy() {
         let held = Arc::clone(&held);
         // Simulates a pass with a long computation.
         runtime.spawn(async move {
-            let _ = held.lock().map(|held| held.recv());
+            let _ = held.lock().recv();
         });
     }
     let busy = Instant::now();
@@ -171,7 +172,7 @@ fn the_lease_is_renewed_while_every_worker_of_the_process_is_busy() {
     drop(release);
     runtime.block_on(elector.end(true));
     assert!(!leadership.leads());
-    let left = lease.lock().unwrap().clone().unwrap();
+    let left = lease.lock().clone().unwrap();
     assert_eq!(
         left["spec"]["holderIdentity"].as_str().unwrap_or_default(),
         ""

@@ -182,15 +182,13 @@ fn waiting(left: &BTreeMap<GroupKind, RemainingResources>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        convert::Infallible,
-        sync::{Arc, Mutex},
-    };
+    use std::{convert::Infallible, sync::Arc};
 
     use http::{Method, Request, Response};
     use http_body_util::BodyExt as _;
     use kube::client::Body;
     use orkestra_core::api::names;
+    use parking_lot::Mutex;
     use serde_json::json;
     use tower::service_fn;
 
@@ -212,7 +210,7 @@ mod tests {
                 if !is_read {
                     let options: Value = serde_json::from_slice(&body).unwrap();
                     let uid = options["preconditions"]["uid"].clone();
-                    asked.lock().unwrap().push((name.clone(), uid));
+                    asked.lock().push((name.clone(), uid));
                 }
                 let status = |code: u16, reason: &str| {
                     let message = format!("refused: {reason}");
@@ -263,7 +261,7 @@ mod tests {
     async fn a_refused_deletion_keeps_no_other_resource_from_being_deleted() {
         let (cluster, deletions) = cluster(["stuck", "replaced", "one"].map(pond).into());
         let attempt = delete_all(&cluster, &ponds()).await;
-        let asked = deletions.lock().unwrap().clone();
+        let asked = deletions.lock().clone();
         let uids = ["stuck", "replaced", "one"];
         assert_eq!(
             asked,
@@ -289,7 +287,7 @@ mod tests {
             marked("of-a-user", &json!({}), &json!(["example.org/other"])),
         ]);
         let attempt = delete_all(&cluster, &ponds()).await;
-        let asked = deletions.lock().unwrap().clone();
+        let asked = deletions.lock().clone();
         let asked: Vec<&str> = asked.iter().map(|(name, _)| &**name).collect();
         assert_eq!(asked, ["of-a-lake-and-operated", "without-a-finalizer"]);
         assert!(attempt.refused.is_none());

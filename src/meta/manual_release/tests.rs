@@ -1,11 +1,9 @@
-use std::{
-    convert::Infallible,
-    sync::{Arc, Mutex},
-};
+use std::{convert::Infallible, sync::Arc};
 
 use http::{Method, Request, Response};
 use kube::client::Body;
 use orkestra_core::plan::Declaring;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tower::service_fn;
 
@@ -39,7 +37,7 @@ fn cluster(patched: Answer) -> (Cluster, Arc<Mutex<Vec<String>>>) {
                 _ => (404, missing()),
             };
             if !is_read && code == 200 {
-                writes.lock().unwrap().push(name);
+                writes.lock().push(name);
             }
             let answer = Body::from(answer.to_string().into_bytes());
             Ok::<_, Infallible>(Response::builder().status(code).body(answer).unwrap())
@@ -103,7 +101,7 @@ async fn release(patch: Answer, force: bool) -> (Vec<String>, Vec<String>) {
         ReleaseOutcome::Unproven => format!("{}: unproven", kind.kind),
         ReleaseOutcome::Failed(error) => format!("{}: failed: {error}", kind.kind),
     });
-    let written = written.lock().unwrap().clone();
+    let written = written.lock().clone();
     (outcomes.collect(), written)
 }
 

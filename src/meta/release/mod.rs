@@ -13,7 +13,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -29,6 +29,7 @@ use orkestra_core::{
     },
     value::{Path, Projection},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::calls::{MetadataFilter, RequestError, ServedResource};
@@ -73,15 +74,15 @@ pub struct ReleaseProgress(Arc<Mutex<Option<(usize, usize)>>>);
 impl ReleaseProgress {
     /// Returns how many custom resources are left, and how many there were; none before they were listed.
     pub fn left(&self) -> Option<(usize, usize)> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     fn begin(&self, all: usize) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((all, all));
+        *self.0.lock() = Some((all, all));
     }
 
     fn one_is_done(&self) {
-        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut progress = self.0.lock();
         if let Some((left, _)) = &mut *progress {
             *left = left.saturating_sub(1);
         }

@@ -25,7 +25,7 @@ fn cluster(ponds: Vec<Value>) -> (Cluster, Asked) {
             let is_read = *request.method() == Method::GET;
             let body = request.into_body().collect().await.unwrap().to_bytes();
             let body = serde_json::from_slice(&body).unwrap_or_default();
-            seen.lock().unwrap().push((uri.clone(), accept, body));
+            seen.lock().push((uri.clone(), accept, body));
             let at: usize = uri
                 .split_once("continue=")
                 .map_or(0, |(_, at)| at.parse().unwrap());
@@ -78,7 +78,7 @@ async fn only_the_metadata_of_resources_that_are_kept_is_remembered_of_any_numbe
     assert_eq!(names, [Some("two")]);
     let annotations = found[0].annotations.clone().unwrap_or_default();
     assert!(annotations.is_empty(), "{annotations:?}");
-    let asked = asked.lock().unwrap();
+    let asked = asked.lock();
     let form = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     for (page, (uri, accept, _)) in asked.iter().enumerate() {
         assert!(uri.contains("limit=500"), "{uri}");
@@ -101,7 +101,7 @@ async fn children_of_another_operator_keep_their_label_in_a_release() {
     let progress = ReleaseProgress::default();
     let released = release_kind(&cluster, &ponds(), &progress).await.unwrap();
     assert_eq!(released.resources, 2);
-    let asked = asked.lock().unwrap();
+    let asked = asked.lock();
     let patch = |name: &str| {
         let mut patches = asked
             .iter()

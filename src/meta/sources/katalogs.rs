@@ -1,15 +1,13 @@
 //! The Katalogs of the cluster as sources of Komposers.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use orkestra_core::{
     api::{LabelOperator, sources::KatalogSelector},
     compose::{Artifact, Fetched},
     plan::KatalogRef,
 };
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{super::revisions::essence, FetchError};
@@ -34,7 +32,7 @@ impl Katalogs {
 
     /// Adds a Katalog, or replaces the one of that name.
     pub(crate) fn put(&self, key: &KatalogRef, object: &Arc<KatalogObject>) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let before = known.insert(key.clone(), Arc::clone(object));
         drop(known);
         let is_same = |before: &KatalogObject| {
@@ -49,7 +47,7 @@ impl Katalogs {
 
     /// Removes a Katalog.
     pub(crate) fn remove(&self, key: &KatalogRef) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let before = known.remove(key);
         drop(known);
         if before.is_some() {
@@ -76,7 +74,7 @@ impl Katalogs {
             message,
             permanent: true,
         };
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         let is_meant = |object: &KatalogObject| match (name, selector) {
             (Some(name), _) => object.metadata.name.as_deref() == Some(name),
             (None, Some(selector)) => matches(selector, object.metadata.labels.as_ref()),

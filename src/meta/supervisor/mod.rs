@@ -15,12 +15,13 @@ mod views;
 use std::{
     collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use orkestra_core::plan::{GroupKind, KatalogRef, Plans};
 use orkestra_ground::tasks::{self, Ends, Task, panic_text};
+use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
@@ -35,6 +36,7 @@ use crate::runtime::{Role, RunningOperator, Unfinished, context::Context};
 #[derive(Debug)]
 pub(crate) struct Supervisor {
     context: Arc<Context>,
+    /// A panic under the lock leaves a consistent state: the ledger's changes come before anything that could panic.
     state: Mutex<SupervisorState>,
     snapshot: watch::Sender<Snapshot>,
     /// Whether all Katalogs that existed at the start are known.
@@ -134,12 +136,12 @@ impl Supervisor {
 
     /// Returns the kinds that a Katalog has to release.
     pub(crate) fn leftovers(&self, katalog: &KatalogRef) -> BTreeSet<GroupKind> {
-        self.lock().ledger.leftovers(katalog)
+        self.state.lock().ledger.leftovers(katalog)
     }
 
     /// Returns the kinds that the Katalog holds, according to the cluster and this process.
     pub(crate) fn held_by(&self, katalog: &KatalogRef) -> BTreeSet<GroupKind> {
-        self.lock().ledger.held_by(katalog)
+        self.state.lock().ledger.held_by(katalog)
     }
 
     /// True if the kind is claimed in the cluster for the Katalog of that uid.
@@ -157,7 +159,7 @@ impl Supervisor {
 
     /// Requests that no operator runs for a kind, so that the Katalog of that uid can release it.
     pub(crate) fn hold(self: &Arc<Self>, kind: &GroupKind, uid: &str) -> HoldOutcome {
-        match self.lock().ledger.hold(kind, uid) {
+        match self.state.lock().ledger.hold(kind, uid) {
             ReleaseHold::Busy => HoldOutcome::Busy,
             ReleaseHold::Claimed(katalog) => HoldOutcome::Claimed(katalog),
             ReleaseHold::Unclaimed(why) => HoldOutcome::Unclaimed(why),
@@ -203,7 +205,7 @@ impl Supervisor {
         if tokio::time::timeout(rest, self.idle()).await.is_ok() {
             return true;
         }
-        let state = self.lock();
+        let state = self.state.lock();
         for key @ (katalog, operator) in state.ledger.unfinished() {
             let unfinished = state.stopping.get(key);
             let keys = unfinished.map(Unfinished::running).unwrap_or_default();
@@ -216,12 +218,12 @@ impl Supervisor {
     /// Waits until no operator is left.
     async fn idle(&self) {
         let mut snapshot = self.snapshot();
-        while !self.lock().ledger.is_idle() && snapshot.changed().await.is_ok() {}
+        while !self.state.lock().ledger.is_idle() && snapshot.changed().await.is_ok() {}
     }
 
     /// Changes the ledger and executes the effects.
     fn update(self: &Arc<Self>, change: impl FnOnce(&mut Ledger)) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         change(&mut state.ledger);
         // The stop of an operator that never started ends at once, which may let another start.
         loop {
@@ -329,7 +331,7 @@ impl Supervisor {
 
     /// Handles the failure of an operator's driver.
     fn failed(self: &Arc<Self>, key: SlotKey, error: &str) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // A stopping operator is no longer listed: its failure does not matter.
         let Some(operator) = state.operators.remove(&key) else {
             return;
@@ -374,7 +376,7 @@ impl Supervisor {
     /// Records that the writes of a failed operator have ended.
     fn drained(self: &Arc<Self>, key: &SlotKey, serial: u64) {
         let stopped = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.stopping.remove(key);
             state.failures.drained(key, serial)
         };
@@ -385,7 +387,7 @@ impl Supervisor {
 
     /// Restarts a failed operator after its backoff.
     fn start_again(self: &Arc<Self>, key: &SlotKey, serial: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some((plans, role)) = state.failures.due(key, serial) {
             tracing::info!(katalog = %key.0, operator = key.1, "restarting operator");
             self.start(&mut state, key.clone(), &plans, role);
@@ -410,13 +412,7 @@ impl Supervisor {
     }
 
     fn stopped(self: &Arc<Self>, key: &SlotKey) {
-        self.lock().stopping.remove(key);
+        self.state.lock().stopping.remove(key);
         self.update(|ledger| ledger.stopped(key));
-    }
-
-    /// Locks the state. A panic under the lock leaves a consistent state: the ledger's changes come before anything that
-    /// could panic.
-    fn lock(&self) -> MutexGuard<'_, SupervisorState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,17 +6,13 @@
 //!
 //! It only grows during the lifetime of the Katalog: a kind that the current revision dropped may still have children.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use orkestra_core::{
     plan::{GroupKind, KatalogRef, OperatorPlan},
     reconcile::inventory::DeclaredKinds,
 };
-
-use crate::runtime::lock::lock;
+use parking_lot::Mutex;
 
 /// The declarations of accepted revisions of each Katalog, by the kind of the custom resource.
 #[derive(Debug, Default)]
@@ -25,21 +21,21 @@ pub struct Accepted(Mutex<BTreeMap<KatalogRef, BTreeMap<GroupKind, Arc<DeclaredK
 impl Accepted {
     /// Adds the declarations of a revision for a kind. Operators that start, or switch plans, afterwards see them.
     pub fn add(&self, katalog: &KatalogRef, kind: GroupKind, declared: DeclaredKinds) {
-        let mut accepted = lock(&self.0);
+        let mut accepted = self.0.lock();
         let kinds = accepted.entry(katalog.clone()).or_default();
         Arc::make_mut(kinds.entry(kind).or_default()).extend(declared);
     }
 
     /// Removes a deleted Katalog; another one of the same name starts empty.
     pub fn forget(&self, katalog: &KatalogRef) {
-        lock(&self.0).remove(katalog);
+        self.0.lock().remove(katalog);
     }
 
     /// Returns the declarations of the operator's accepted revisions, including those of `plan`: usually shared, since the
     /// revision of a plan has been accepted before it is bound.
     pub(in crate::runtime) fn of(&self, plan: &OperatorPlan) -> Arc<DeclaredKinds> {
         let declared = DeclaredKinds::of(plan);
-        let accepted = lock(&self.0);
+        let accepted = self.0.lock();
         let kinds = accepted.get(&plan.katalog);
         let earlier = kinds.and_then(|kinds| kinds.get(&plan.resource.group_kind()));
         let Some(earlier) = earlier else {

@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     metrics::Measured,
     runtime::{
-        lock::lock,
         shared::{Life, Shared, bound_plan::BoundPlan},
         status::{OperatorProblem, OperatorStatus, Phase, Role},
     },
@@ -95,7 +94,7 @@ fn set_gauges(shared: &Shared, status: &OperatorStatus) {
 fn gather(shared: &Shared, plans: Plans) -> OperatorStatus {
     let plan = &plans.effective().plan;
     let bound = shared.bound.load_full();
-    let life = lock(&shared.life).clone();
+    let life = shared.life.lock().clone();
     let tally = shared.passes.counters();
     let (consecutive_failures, degraded) = shared.passes.health();
     let waits = life.waits_for.is_some() && life.phase == Phase::Running;

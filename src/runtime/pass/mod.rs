@@ -29,7 +29,7 @@ pub(super) mod unread;
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -42,6 +42,7 @@ use orkestra_core::{
         status::reported,
     },
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(super) use self::{
@@ -49,10 +50,7 @@ pub(super) use self::{
     reconcile::reconcile,
     report::report,
 };
-use super::{
-    lock::lock,
-    shared::{Shared, bound_plan::BoundPlan, memory::Memory},
-};
+use super::shared::{Shared, bound_plan::BoundPlan, memory::Memory};
 
 /// One pass over one custom resource.
 pub(super) struct Pass<'a> {
@@ -87,7 +85,7 @@ impl<'a> Pass<'a> {
 
     /// Returns the permit for a pure part: the one that the pass began with, or the next.
     pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        let first = lock(&self.permit).take();
+        let first = self.permit.lock().take();
         match first {
             Some(permit) => Some(permit),
             None => permit(&self.shared.context.passes).await,
@@ -96,21 +94,20 @@ impl<'a> Pass<'a> {
 
     /// Lets another pass have the permit that this one began with.
     pub(super) fn release_permit(&self) {
-        drop(lock(&self.permit).take());
+        drop(self.permit.lock().take());
     }
 
     /// Keeps what it remembers for the next pass, if the custom resource still exists.
     pub(super) fn end(self) {
         if self.bound.cr(self.key).is_some() {
             let memory = self.memory.into_inner();
-            let memory = memory.unwrap_or_else(PoisonError::into_inner);
             self.shared.instances.put_memory(self.key, memory);
         }
     }
 
     /// Returns what it remembers about the custom resource.
     pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
-        lock(&self.memory)
+        self.memory.lock()
     }
 
     /// True if it has written anything.

@@ -107,7 +107,7 @@ fn stored(
 }
 
 fn version_of(object: &Node) -> Option<&str> {
-    object.get("metadata")?.get("resourceVersion")?.as_str()
+    object.meta_text("resourceVersion")
 }
 
 /// Hashes the input of a normalization: the resource without its status, and the plan; not its children or the time.

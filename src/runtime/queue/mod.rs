@@ -20,14 +20,11 @@ mod tests;
 mod turns;
 mod workers;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use orkestra_core::plan::BackoffPlan;
 use orkestra_ground::Entropy;
+use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
@@ -263,14 +260,14 @@ impl<K: QueueKey> WorkQueue<K> {
 
 impl<K: QueueKey> Inner<K> {
     fn look<T>(&self, f: impl FnOnce(&QueueState<K>) -> T) -> T {
-        f(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&self.state.lock())
     }
 
     /// Changes the state, then wakes the workers concerned: one worker for a new key, every worker for an earlier time, since
     /// each sleeps until the earliest time known to it.
     fn change<T>(&self, f: impl FnOnce(&mut QueueState<K>, Instant) -> T) -> T {
         let (result, more, earlier) = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state.lock();
             let (depth, due) = (state.depth(), state.due());
             let result = f(&mut state, Instant::now());
             let earlier = match (state.due(), due) {

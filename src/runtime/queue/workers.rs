@@ -1,15 +1,10 @@
 //! A set of workers that can be resized while it runs, and that grows while keys wait.
 
-use std::{
-    fmt,
-    future::pending,
-    panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{fmt, future::pending, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
 use orkestra_ground::tasks::{self, Ends, Task};
+use parking_lot::Mutex;
 use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -115,7 +110,7 @@ impl<K: QueueKey + Send + Sync + 'static> QueueWorkers<K> {
     /// Changes the number of workers. Surplus ones finish their pass and take no other key.
     pub fn resize(&self, workers: impl Into<WorkerCount>) {
         let team = &self.0;
-        let mut roll = team.roll();
+        let mut roll = team.roll.lock();
         roll.workers = workers.into();
         let most = roll.workers.most.max(roll.workers.least);
         while roll.tokens.len() > most {
@@ -138,23 +133,17 @@ impl<K: QueueKey + Send + Sync + 'static> QueueWorkers<K> {
 impl<K: QueueKey> QueueWorkers<K> {
     /// Returns the number of workers that take keys, without surplus ones that finish their pass.
     pub fn count(&self) -> usize {
-        self.0.roll().count()
+        self.0.roll.lock().count()
     }
 }
 
 impl<K: QueueKey> Drop for QueueWorkers<K> {
     fn drop(&mut self) {
-        let mut roll = self.0.roll();
+        let mut roll = self.0.roll.lock();
         roll.workers = WorkerCount::from(0);
         for (_, token) in roll.tokens.drain(..) {
             token.cancel();
         }
-    }
-}
-
-impl<K: QueueKey> WorkerPool<K> {
-    fn roll(&self) -> MutexGuard<'_, Roll> {
-        self.roll.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -186,7 +175,7 @@ impl<K: QueueKey + Send + Sync + 'static> WorkerPool<K> {
 
     /// Counts a worker as busy until the result is dropped, and adds another for the keys that follow.
     fn busy(self: &Arc<Self>) -> Busy<'_, K> {
-        let mut roll = self.roll();
+        let mut roll = self.roll.lock();
         roll.busy += 1;
         self.staff(&mut roll);
         Busy(self)
@@ -194,7 +183,7 @@ impl<K: QueueKey + Send + Sync + 'static> WorkerPool<K> {
 
     /// True if the worker, which found no work, is surplus; it no longer counts then.
     fn is_surplus(&self, id: u64) -> bool {
-        let mut roll = self.roll();
+        let mut roll = self.roll.lock();
         let is_surplus = roll.tokens.len() > roll.workers.least;
         if is_surplus {
             roll.tokens.retain(|(other, _)| *other != id);
@@ -205,7 +194,7 @@ impl<K: QueueKey + Send + Sync + 'static> WorkerPool<K> {
 
     /// True if there are more workers than the minimum.
     fn has_surplus(&self) -> bool {
-        let roll = self.roll();
+        let roll = self.roll.lock();
         roll.tokens.len() > roll.workers.least
     }
 }
@@ -215,7 +204,7 @@ struct Busy<'a, K: QueueKey>(&'a WorkerPool<K>);
 
 impl<K: QueueKey> Drop for Busy<'_, K> {
     fn drop(&mut self) {
-        self.0.roll().busy -= 1;
+        self.0.roll.lock().busy -= 1;
     }
 }
 

@@ -1,17 +1,15 @@
 //! The capacity of an operator: the declared one, or the one that an autoscaler sets instead.
 
 use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
 use orkestra_core::plan::{CapacityPlan, OperatorPlan};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::runtime::{lock::lock, queue::WorkerCount};
+use crate::runtime::queue::WorkerCount;
 
 /// The capacity in effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +45,7 @@ impl OperatorCapacity {
 
     /// Sets the capacity that overrides the declared one, and notifies the driver.
     pub(in crate::runtime) fn scale(&self, capacity: Option<CapacityPlan>) {
-        let mut scaled = lock(&self.scaled);
+        let mut scaled = self.scaled.lock();
         if *scaled != capacity {
             *scaled = capacity;
             self.rescale.notify_one();
@@ -56,12 +54,12 @@ impl OperatorCapacity {
 
     /// True if an autoscaler's capacity is in effect.
     pub(in crate::runtime) fn is_scaled(&self) -> bool {
-        lock(&self.scaled).is_some()
+        self.scaled.lock().is_some()
     }
 
     /// Returns the capacity in effect: the declared one, or the autoscaler's.
     pub(in crate::runtime) fn pace(&self, plan: &OperatorPlan) -> Pace {
-        let scaled = lock(&self.scaled).clone().unwrap_or_default();
+        let scaled = self.scaled.lock().clone().unwrap_or_default();
         let declared = WorkerCount {
             least: plan.workers,
             most: plan.most_workers,

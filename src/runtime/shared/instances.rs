@@ -1,18 +1,15 @@
 //! The custom resources of an operator: their uids, and what it remembers about each between passes.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Mutex,
-};
+use std::collections::{BTreeMap, HashMap};
 
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::{hold_reason::HoldReason, record::Uid},
     value::Key,
 };
+use parking_lot::Mutex;
 
 use super::memory::{Memory, PassMemory};
-use crate::runtime::lock::lock;
 
 /// The custom resources of one operator.
 #[derive(Debug, Default)]
@@ -33,7 +30,7 @@ impl OperatorInstances {
     /// Takes the memory of a custom resource for a pass: the queue allows no two passes over one key. The part that stays
     /// says whether it is ready, which does not change while a pass only reads.
     pub(in crate::runtime) fn take_memory(&self, key: &ObjectKey) -> Memory {
-        let mut memories = lock(&self.memories);
+        let mut memories = self.memories.lock();
         memories
             .get_mut(key)
             .map(PassMemory::take)
@@ -41,19 +38,20 @@ impl OperatorInstances {
     }
 
     pub(in crate::runtime) fn put_memory(&self, key: &ObjectKey, memory: Memory) {
-        lock(&self.memories).insert(key.clone(), memory.into());
+        self.memories.lock().insert(key.clone(), memory.into());
     }
 
     /// Resets readiness when another plan is in force: custom resources count as ready again after a pass under it.
     pub(in crate::runtime) fn forget_readiness(&self) {
-        for memory in lock(&self.memories).values_mut() {
+        for memory in self.memories.lock().values_mut() {
             memory.ready = false;
         }
     }
 
     /// Returns how many custom resources are ready.
     pub(in crate::runtime) fn ready_count(&self) -> usize {
-        lock(&self.memories)
+        self.memories
+            .lock()
             .values()
             .filter(|memory| memory.ready)
             .count()
@@ -62,17 +60,17 @@ impl OperatorInstances {
     /// Returns how many custom resources `reconcileGate` holds back.
     pub(in crate::runtime) fn gated_count(&self) -> usize {
         let is_gated = |kept: &&PassMemory| kept.held_back == Some(HoldReason::Gated);
-        lock(&self.memories).values().filter(is_gated).count()
+        self.memories.lock().values().filter(is_gated).count()
     }
 
     /// Returns the key of the custom resource of that uid.
     pub(in crate::runtime) fn owner(&self, uid: &Uid) -> Option<ObjectKey> {
-        lock(&self.known).uids.get(uid).cloned()
+        self.known.lock().uids.get(uid).cloned()
     }
 
     /// Adds a new custom resource.
     pub(in crate::runtime) fn add(&self, uid: &Uid, key: &ObjectKey) {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         if known.uids.insert(uid.clone(), key.clone()).is_none() {
             *known.namespaces.entry(key.namespace.clone()).or_default() += 1;
         }
@@ -80,29 +78,29 @@ impl OperatorInstances {
 
     /// Removes a deleted custom resource.
     pub(super) fn remove(&self, uid: &Uid, key: &ObjectKey) {
-        lock(&self.known).remove(uid);
-        lock(&self.memories).remove(key);
+        self.known.lock().remove(uid);
+        self.memories.lock().remove(key);
     }
 
     /// Returns how many custom resources there are.
     pub(super) fn count(&self) -> usize {
-        lock(&self.known).uids.len()
+        self.known.lock().uids.len()
     }
 
     /// Returns how many namespaces have custom resources; cluster-scoped ones count as one.
     pub(super) fn namespace_count(&self) -> usize {
-        lock(&self.known).namespaces.len()
+        self.known.lock().namespaces.len()
     }
 
     /// Removes all custom resources and returns their keys; what passes remembered stays until [`OperatorInstances::forget_all`].
     pub(super) fn drain(&self) -> Vec<ObjectKey> {
-        let known = std::mem::take(&mut *lock(&self.known));
+        let known = std::mem::take(&mut *self.known.lock());
         known.uids.into_values().collect()
     }
 
     /// Drops what passes remembered.
     pub(super) fn forget_all(&self) {
-        lock(&self.memories).clear();
+        self.memories.lock().clear();
     }
 }
 

@@ -1,11 +1,8 @@
 //! Measurements of an operator's recent passes.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// The period in which passes count.
@@ -36,7 +33,7 @@ pub(super) struct RecentPasses {
 impl Meter {
     /// Records a pass that just ended.
     pub(in crate::runtime) fn ended(&self, took: Duration, failed: bool) {
-        let mut passes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passes = self.0.lock();
         if passes.len() == MOST_PASSES {
             passes.pop_front();
         }
@@ -49,7 +46,7 @@ impl Meter {
 
     /// Returns a summary of the passes of the last minute; zero if there was none.
     pub(super) fn recent(&self) -> RecentPasses {
-        let mut passes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passes = self.0.lock();
         let now = Instant::now();
         while (passes.front()).is_some_and(|pass| now.duration_since(pass.ended) > WINDOW) {
             passes.pop_front();
@@ -105,6 +102,6 @@ mod tests {
         for _ in 0..10_000 {
             meter.ended(Duration::from_millis(1), false);
         }
-        assert_eq!(meter.0.lock().unwrap().len(), MOST_PASSES);
+        assert_eq!(meter.0.lock().len(), MOST_PASSES);
     }
 }

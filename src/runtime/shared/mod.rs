@@ -20,7 +20,7 @@ mod status_writes;
 mod uniques;
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -32,6 +32,7 @@ use orkestra_core::{
     reconcile::{autoscale::AutoscaleMetrics, record::Uid, sources::Answer},
     value::Path,
 };
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use self::{
@@ -48,7 +49,6 @@ use crate::{
     metrics::OperatorMetrics,
     runtime::{
         context::{Context, operators::Live},
-        lock::lock,
         queue::{Lane, WorkQueue},
         requests::Requests,
         sources::OperatorSources,
@@ -195,7 +195,7 @@ impl Shared {
     }
 
     pub(super) fn set_phase(&self, phase: Phase) {
-        let mut life = lock(&self.life);
+        let mut life = self.life.lock();
         life.phase = phase;
         match phase {
             Phase::Running | Phase::Deleting => {
@@ -213,7 +213,7 @@ impl Shared {
         pending: Option<Arc<BoundPlan>>,
         obstacle: Option<OperatorProblem>,
     ) {
-        let mut life = lock(&self.life);
+        let mut life = self.life.lock();
         (life.pending, life.obstacle) = (pending, obstacle);
         drop(life);
         self.changed.notify_one();
@@ -227,7 +227,7 @@ impl Shared {
     /// Holds the queue while a dependency is not ready, and publishes which; or releases it.
     pub(super) fn wait_for(&self, waits_for: Option<String>) {
         self.queue.hold(waits_for.is_some());
-        let mut life = lock(&self.life);
+        let mut life = self.life.lock();
         if life.waits_for != waits_for {
             life.waits_for = waits_for;
             self.changed.notify_one();

@@ -9,7 +9,7 @@ use orkestra_core::{
 };
 
 use super::{Shared, bound_plan::BoundPlan};
-use crate::runtime::{lock::lock, queue::Lane};
+use crate::runtime::queue::Lane;
 
 /// Uids of custom resources that seem to be deleted and left children, by the custom resource's key.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl Shared {
         if !is_ours || child.deleting || self.instances.owner(&mark.uid).is_some() {
             return;
         }
-        let mut orphaned = lock(&self.orphaned);
+        let mut orphaned = self.orphaned.lock();
         let uids = orphaned.0.entry(mark.key.clone()).or_default();
         uids.entry(mark.uid.clone()).or_default();
         drop(orphaned);
@@ -75,7 +75,7 @@ impl Shared {
     }
 
     pub(in crate::runtime) fn orphaned(&self, key: &ObjectKey) -> BTreeMap<Uid, ProvenDeletions> {
-        lock(&self.orphaned).0.get(key).cloned().unwrap_or_default()
+        self.orphaned.lock().0.get(key).cloned().unwrap_or_default()
     }
 
     pub(in crate::runtime) fn put_orphaned(
@@ -83,7 +83,7 @@ impl Shared {
         key: &ObjectKey,
         uids: BTreeMap<Uid, ProvenDeletions>,
     ) {
-        let mut orphaned = lock(&self.orphaned);
+        let mut orphaned = self.orphaned.lock();
         if uids.is_empty() {
             orphaned.0.remove(key);
         } else {

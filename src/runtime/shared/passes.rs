@@ -1,14 +1,12 @@
 //! The results of an operator's passes: counters, health, durations.
 
-use std::{sync::Mutex, time::Duration};
+use std::time::Duration;
 
 use orkestra_core::{plan::ObjectKey, reasons::FailureScope, reconcile::verdict::Executed};
+use parking_lot::Mutex;
 
 use super::meter::{Meter, RecentPasses};
-use crate::runtime::{
-    lock::lock,
-    status::health::{Degraded, HealthChange, Measure, OperatorHealth},
-};
+use crate::runtime::status::health::{Degraded, HealthChange, Measure, OperatorHealth};
 
 /// The failure of a pass.
 pub(in crate::runtime) struct Failed {
@@ -62,14 +60,14 @@ impl Passes {
         measure: Measure,
     ) -> Option<HealthChange> {
         let change = match &failed {
-            None => lock(&self.health).passed(key, measure),
+            None => self.health.lock().passed(key, measure),
             Some(_) if !is_known => None,
             Some(failed) => {
                 let error = (failed.scope, &*failed.message);
-                lock(&self.health).failed(key, error, is_retried, measure)
+                self.health.lock().failed(key, error, is_retried, measure)
             }
         };
-        let mut counters = lock(&self.counters);
+        let mut counters = self.counters.lock();
         counters.passes += 1;
         counters.last_pass = Some(measure.now);
         if let Some(failed) = failed {
@@ -82,22 +80,22 @@ impl Passes {
 
     /// Removes a deleted custom resource. Returns the change of the operator's health.
     pub(super) fn forget(&self, key: &ObjectKey, measure: Measure) -> Option<HealthChange> {
-        lock(&self.health).gone(key, measure)
+        self.health.lock().gone(key, measure)
     }
 
     /// Starts over, since the CRD is gone; the counters stay.
     pub(super) fn clear(&self) {
-        *lock(&self.health) = OperatorHealth::default();
+        *self.health.lock() = OperatorHealth::default();
     }
 
     /// Returns the counters.
     pub(in crate::runtime) fn counters(&self) -> PassCounters {
-        lock(&self.counters).clone()
+        self.counters.lock().clone()
     }
 
     /// Returns how many passes failed since the last success, and why the operator is degraded.
     pub(in crate::runtime) fn health(&self) -> (u64, Option<Degraded>) {
-        let health = lock(&self.health);
+        let health = self.health.lock();
         (health.failed_in_row(), health.degraded().cloned())
     }
 

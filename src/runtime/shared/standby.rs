@@ -9,7 +9,7 @@ use orkestra_core::plan::ObjectKey;
 use tokio::time::Instant;
 
 use super::{Shared, bound_plan::BoundPlan};
-use crate::runtime::{lock::lock, queue::Lane};
+use crate::runtime::queue::Lane;
 
 /// How long a change counts as recent: longer than an unrenewed lease stays with its holder, plus the holder's last passes.
 const RECENT: Duration = Duration::from_secs(15);
@@ -50,12 +50,12 @@ fn is_recent(at: Instant, now: Instant) -> bool {
 impl Shared {
     /// Records changes from now on, instead of queueing them.
     pub(in crate::runtime) fn stand_by(&self) {
-        lock(&self.recent).get_or_insert_default();
+        self.recent.lock().get_or_insert_default();
     }
 
     /// Queues changes from now on, and all existing custom resources, recently changed ones first.
     pub(in crate::runtime) fn take_over(&self, bound: &BoundPlan) {
-        let Some(recent) = lock(&self.recent).take() else {
+        let Some(recent) = self.recent.lock().take() else {
             return;
         };
         let now = Instant::now();
@@ -75,7 +75,7 @@ impl Shared {
 
     /// Records a change if another process leads; true if so.
     pub(in crate::runtime) fn remembers(&self, key: &ObjectKey, lane: Lane) -> bool {
-        let mut recent = lock(&self.recent);
+        let mut recent = self.recent.lock();
         let recent = recent.as_mut();
         let stands_by = recent.is_some();
         if let Some(recent) = recent
@@ -88,7 +88,7 @@ impl Shared {
 
     /// Removes a deleted custom resource.
     pub(super) fn forget_recent(&self, key: &ObjectKey) {
-        if let Some(recent) = lock(&self.recent).as_mut() {
+        if let Some(recent) = self.recent.lock().as_mut() {
             recent.forget(key);
         }
     }

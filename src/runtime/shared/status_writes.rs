@@ -1,8 +1,6 @@
 //! How the API server answers to writes of the status.
 
-use std::sync::Mutex;
-
-use crate::runtime::lock::lock;
+use parking_lot::Mutex;
 
 /// How the API server answers to writes of the status.
 #[derive(Debug, Default)]
@@ -19,7 +17,7 @@ struct Answers {
 impl StatusWrites {
     /// Records that a custom resource has the status that the plan of that hash writes. True if this ends a problem.
     pub(super) fn accept(&self, plan: &str) -> bool {
-        let mut writes = lock(&self.0);
+        let mut writes = self.0.lock();
         if writes.accepted != plan {
             plan.clone_into(&mut writes.accepted);
         }
@@ -29,7 +27,7 @@ impl StatusWrites {
     /// Records why a status of the plan of that hash is not written. It is a problem of the operator unless the plan's status was
     /// accepted for another custom resource. True if this is a new problem.
     pub(super) fn refuse(&self, plan: &str, why: String) -> bool {
-        let mut writes = lock(&self.0);
+        let mut writes = self.0.lock();
         let is_new = writes.accepted != plan && writes.refused.as_ref() != Some(&why);
         if is_new {
             writes.refused = Some(why);
@@ -39,6 +37,6 @@ impl StatusWrites {
 
     /// Returns why the API server refuses the status that the plan declares.
     pub(super) fn problem(&self) -> Option<String> {
-        lock(&self.0).refused.clone()
+        self.0.lock().refused.clone()
     }
 }

@@ -1,18 +1,15 @@
 //! An index of the custom resources of an operator by the text at each path that `unique` checks.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Mutex,
-};
+use std::collections::{BTreeSet, HashMap};
 
 use orkestra_core::{
     plan::ObjectKey,
     reconcile::{sources::Answer, unique::unique_text},
     value::{Node, Path},
 };
+use parking_lot::Mutex;
 
 use super::bound_plan::BoundPlan;
-use crate::runtime::lock::lock;
 
 /// A path, and its text.
 type UniqueValue = (Path, Box<str>);
@@ -34,7 +31,7 @@ impl Uniques {
             return Vec::new();
         }
         // The store is read under the lock: the last caller has the newest record.
-        let mut index = lock(&self.0);
+        let mut index = self.0.lock();
         let record = bound.crs.store().get(key);
         let places = record.map(|record| {
             let text = |path: &Path| Some((path.clone(), unique_text(&record.view, path)?));
@@ -46,7 +43,7 @@ impl Uniques {
 
     /// Rebuilds the index from the store.
     pub(in crate::runtime) fn rebuild(&self, bound: &BoundPlan) {
-        *lock(&self.0) = Index::default();
+        *self.0.lock() = Index::default();
         for key in bound.crs.store().keys() {
             self.refresh(bound, &key);
         }
@@ -54,7 +51,7 @@ impl Uniques {
 
     /// Returns a custom resource other than `key` that has that text at the path.
     pub(in crate::runtime) fn answer(&self, key: &ObjectKey, path: &Path, text: &str) -> Answer {
-        let index = lock(&self.0);
+        let index = self.0.lock();
         let holders = index.holders.get(&(path.clone(), text.into()));
         match holders.and_then(|holders| holders.iter().find(|other| *other != key)) {
             Some(other) => Answer::Ready(Node::from(other.to_string()).into()),
@@ -121,7 +118,7 @@ mod tests {
             uniques.answer(&key("a"), &path, "x"),
             Answer::Ready(_)
         ));
-        uniques.0.lock().unwrap().put(&key("c"), Vec::new());
+        uniques.0.lock().put(&key("c"), Vec::new());
         assert_eq!(uniques.answer(&key("a"), &path, "x"), Answer::Absent);
     }
 }

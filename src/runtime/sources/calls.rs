@@ -9,7 +9,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use jiff::Timestamp;
@@ -22,15 +22,13 @@ use orkestra_core::{
     },
 };
 use orkestra_ground::tasks::{self, Ends, Task};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     external::Client,
-    runtime::{
-        lock::lock,
-        queue::{Lane, WorkQueue},
-    },
+    runtime::queue::{Lane, WorkQueue},
 };
 
 /// The maximum size, in bytes, of the bodies that one operator keeps for `cacheFor`.
@@ -75,7 +73,8 @@ impl OperatorCalls {
 
     /// Starts or continues a pass over `key`; returns the moment that it uses as the present.
     pub(in crate::runtime) fn begin(&self, key: &ObjectKey, now: Timestamp) -> Timestamp {
-        lock(&self.state)
+        self.state
+            .lock()
             .passes
             .get(key)
             .map_or(now, |pass| pass.now)
@@ -83,12 +82,12 @@ impl OperatorCalls {
 
     /// Ends the pass over `key`, decided or abandoned: its answers are dropped, and calls in progress are aborted.
     pub(in crate::runtime) fn end(&self, key: &ObjectKey) {
-        lock(&self.state).passes.remove(key);
+        self.state.lock().passes.remove(key);
     }
 
     /// Ends all passes.
     pub(in crate::runtime) fn clear(&self) {
-        lock(&self.state).passes.clear();
+        self.state.lock().passes.clear();
     }
 
     /// Returns the answer to a call of the pass over `key` that began at `now`; none while it is in progress.
@@ -98,7 +97,7 @@ impl OperatorCalls {
         request: &CallRequest,
         now: Timestamp,
     ) -> Option<Answer> {
-        let state = &mut *lock(&self.state);
+        let state = &mut *self.state.lock();
         let pass = state.passes.get(key);
         // A different request was made at this position before the custom resource changed.
         match pass.and_then(|pass| pass.calls.get(&request.place)) {
@@ -152,7 +151,7 @@ impl OperatorCalls {
         let state = Arc::downgrade(&self.state);
         move |key, request, answer| {
             let Some(state) = state.upgrade() else { return };
-            if lock(&state).done(&key, request, answer) {
+            if state.lock().done(&key, request, answer) {
                 queue.add(key, Lane::Changed);
             }
         }
@@ -329,7 +328,7 @@ mod tests {
             reported.to_json().to_string().contains("b.example"),
             "{reported:?}"
         );
-        assert_eq!(lock(&calls.state).passes[&key].calls.len(), 1);
+        assert_eq!(calls.state.lock().passes[&key].calls.len(), 1);
     }
 
     #[tokio::test]
@@ -357,7 +356,7 @@ mod tests {
         calls.end(&key);
         tokio::task::yield_now().await;
         assert_eq!(calls.queue.depth(), 0, "nobody is told");
-        assert!(lock(&calls.state).passes.is_empty());
+        assert!(calls.state.lock().passes.is_empty());
     }
 
     #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
@@ -27,9 +27,10 @@ use orkestra_core::{
     },
     value::{Fault, Map, Node},
 };
+use parking_lot::Mutex;
 
 use super::readers::Readers;
-use crate::runtime::{context::Context, lock::lock, requests::Requests};
+use crate::runtime::{context::Context, requests::Requests};
 
 /// How long a pass waits for the first list of a kind.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -74,8 +75,8 @@ impl Objects {
     pub(in crate::runtime) fn release(&self, unread: &[Read]) {
         for read in unread {
             let Read::Object(object) = read else { continue };
-            lock(&self.known).remove(object);
-            lock(&self.watches).retain(|place, _| {
+            self.known.lock().remove(object);
+            self.watches.lock().retain(|place, _| {
                 place.0 != object.kind || self.readers.any(|read| is_in(read, place))
             });
         }
@@ -83,7 +84,7 @@ impl Objects {
 
     /// Returns the problems of the watches.
     pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let watches = lock(&self.watches);
+        let watches = self.watches.lock();
         watches
             .values()
             .filter_map(|watch| watch.trouble())
@@ -92,14 +93,14 @@ impl Objects {
 
     /// Returns the states of the watches.
     pub(super) fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
-        let watches = lock(&self.watches);
+        let watches = self.watches.lock();
         watches.values().map(|watch| watch.state()).collect()
     }
 
     /// Returns the watch of a kind in one namespace or in all; it starts with its first reader.
     fn watch(&self, served: &Served, namespace: Option<&str>) -> Arc<Handle<Presence>> {
         let kind = served.group_kind();
-        let mut watches = lock(&self.watches);
+        let mut watches = self.watches.lock();
         let start = || {
             let scoped = Watched {
                 served: served.clone(),
@@ -128,7 +129,7 @@ impl Objects {
                 object: change.key.clone(),
             };
             let is_known = change.after.as_ref().is_some_and(|now| {
-                let known = lock(&known);
+                let known = known.lock();
                 let version = known.get(&object).map(|state| &state.resource_version);
                 version == Some(&now.id.resource_version)
             });
@@ -165,11 +166,11 @@ impl Objects {
         let made = observed.child(object);
         let written = made.map(|made| &made.id.resource_version);
         let Some(now) = latest(seen, written) else {
-            lock(&self.known).remove(object);
+            self.known.lock().remove(object);
             return Some(Answer::Absent);
         };
         let known = {
-            let known = lock(&self.known);
+            let known = self.known.lock();
             known
                 .get(object)
                 .filter(|known| known.resource_version == *now)
@@ -189,12 +190,12 @@ impl Objects {
                         resource_version: id.resource_version,
                         content: content.clone(),
                     };
-                    lock(&self.known).insert(object.clone(), state);
+                    self.known.lock().insert(object.clone(), state);
                 }
                 Some(Answer::Ready(content))
             }
             Err(ClusterError::NotFound(_)) => {
-                lock(&self.known).remove(object);
+                self.known.lock().remove(object);
                 // A deleted child: its watch will report that.
                 made.is_none().then_some(Answer::Absent)
             }
@@ -250,9 +251,7 @@ fn content(kind: &GroupKind, object: &Node) -> Node {
     let mut content: Map = kept
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
-    let labels = object
-        .get("metadata")
-        .and_then(|metadata| metadata.get("labels"));
+    let labels = object.meta("labels");
     if let Some(labels) = labels
         && *kind == GroupKind::parse("Namespace")
     {

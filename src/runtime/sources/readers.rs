@@ -10,15 +10,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::Mutex,
 };
 
 use orkestra_core::{plan::ObjectKey, reconcile::sources::Read};
+use parking_lot::Mutex;
 
-use crate::runtime::{
-    lock::lock,
-    queue::{Lane, WorkQueue},
-};
+use crate::runtime::queue::{Lane, WorkQueue};
 
 /// The readers of one operator.
 pub(in crate::runtime) struct Readers {
@@ -49,7 +46,7 @@ impl Readers {
 
     /// Records that a pass over `key` asks for `read`: from now on changes queue it.
     pub(in crate::runtime) fn note(&self, key: &ObjectKey, read: &Read) {
-        lock(&self.index).note(key, read);
+        self.index.lock().note(key, read);
     }
 
     /// Records that a pass over `key` has read exactly these. Returns the reads without any reader left.
@@ -59,7 +56,7 @@ impl Readers {
         reads: impl IntoIterator<Item = &'r Read>,
     ) -> Vec<Read> {
         let now: BTreeSet<Read> = reads.into_iter().cloned().collect();
-        let mut index = lock(&self.index);
+        let mut index = self.index.lock();
         let before = index.reads.get(key).cloned().unwrap_or_default();
         for read in now.difference(&before) {
             index.note(key, read);
@@ -70,14 +67,14 @@ impl Readers {
 
     /// Removes `key`. Returns the reads without any reader left.
     pub(in crate::runtime) fn forget(&self, key: &ObjectKey) -> Vec<Read> {
-        let mut index = lock(&self.index);
+        let mut index = self.index.lock();
         let gone = index.reads.remove(key).into_iter().flatten().collect();
         index.drop_reads(key, gone)
     }
 
     /// Queues the readers of `read`, whose answer has changed.
     pub(in crate::runtime) fn changed(&self, read: &Read) {
-        let readers = lock(&self.index).readers.get(read).cloned();
+        let readers = self.index.lock().readers.get(read).cloned();
         for key in readers.into_iter().flatten() {
             self.queue.add(key, Lane::Changed);
         }
@@ -85,7 +82,7 @@ impl Readers {
 
     /// Queues the readers of all matching reads, whose answers have changed.
     pub(super) fn changed_like(&self, is_meant: impl Fn(&Read) -> bool) {
-        let index = lock(&self.index);
+        let index = self.index.lock();
         let meant = index.readers.iter().filter(|(read, _)| is_meant(read));
         let keys: BTreeSet<ObjectKey> = meant.flat_map(|(_, keys)| keys.clone()).collect();
         drop(index);
@@ -96,7 +93,7 @@ impl Readers {
 
     /// True if any read matches.
     pub(in crate::runtime) fn any(&self, is_meant: impl Fn(&Read) -> bool) -> bool {
-        lock(&self.index).readers.keys().any(is_meant)
+        self.index.lock().readers.keys().any(is_meant)
     }
 }
 
@@ -175,6 +172,6 @@ mod tests {
         assert_eq!(readers.forget(&key("web")), []);
         assert!(readers.any(|read| *read == b) && !readers.any(|read| *read == a));
         assert_eq!(readers.forget(&key("db")), [b]);
-        assert_eq!(lock(&readers.index).reads.len(), 0);
+        assert_eq!(readers.index.lock().reads.len(), 0);
     }
 }

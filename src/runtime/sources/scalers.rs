@@ -10,7 +10,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use orkestra_cluster::{
@@ -22,11 +22,11 @@ use orkestra_core::{
     reconcile::{record::Uid, scaler::Scaler},
     value::Node,
 };
+use parking_lot::Mutex;
 
 use super::objects::until_listed;
 use crate::runtime::{
     context::Context,
-    lock::lock,
     queue::{Lane, WorkQueue},
     requests::Requests,
 };
@@ -76,14 +76,14 @@ impl Scalers {
         namespace: Option<&str>,
     ) -> Result<Option<String>, ClusterError> {
         let target = Scaler::of_target(child);
-        let known = lock(&self.watches).get(&namespace.map(Into::into)).cloned();
+        let known = self.watches.lock().get(&namespace.map(Into::into)).cloned();
         let watch = match known {
             Some(watch) => watch,
             None if list(requests, child, &target).await?.is_none() => return Ok(None),
             None => self.watch(namespace),
         };
         // Recorded before it is read, so that no change in between is missed.
-        lock(&self.scaled).insert(target.clone(), owner.clone());
+        self.scaled.lock().insert(target.clone(), owner.clone());
         let found = if until_listed(&watch).await.is_none() {
             let found = watch.store().owned_by(&target);
             Ok(found.first().map(|(key, _)| key.name.to_string()))
@@ -91,14 +91,14 @@ impl Scalers {
             list(requests, child, &target).await
         };
         if !matches!(found, Ok(Some(_))) {
-            lock(&self.scaled).remove(&target);
+            self.scaled.lock().remove(&target);
         }
         found
     }
 
     /// Records that a pass over `owner` has found exactly these children scaled.
     pub(in crate::runtime) fn settle(&self, owner: &ObjectKey, children: &[(ChildKey, String)]) {
-        let mut scaled = lock(&self.scaled);
+        let mut scaled = self.scaled.lock();
         if scaled.is_empty() {
             return;
         }
@@ -109,19 +109,19 @@ impl Scalers {
         scaled.retain(|target, of| of != owner || now.contains(target));
         if scaled.is_empty() {
             drop(scaled);
-            lock(&self.watches).clear();
+            self.watches.lock().clear();
         }
     }
 
     /// Returns the states of the watches.
     pub(super) fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
-        let watches = lock(&self.watches);
+        let watches = self.watches.lock();
         watches.values().map(|watch| watch.state()).collect()
     }
 
     /// Returns the problem of a watch.
     pub(in crate::runtime) fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
-        let watches = lock(&self.watches);
+        let watches = self.watches.lock();
         watches.values().find_map(|watch| watch.trouble())
     }
 
@@ -137,7 +137,7 @@ impl Scalers {
             let reported = queue_owner(&self.scaled, self.queue.clone());
             Arc::new(self.context.informers.scalers(scoped, reported))
         };
-        let mut watches = lock(&self.watches);
+        let mut watches = self.watches.lock();
         watches
             .entry(namespace.map(Into::into))
             .or_insert_with(start)
@@ -154,7 +154,7 @@ fn queue_owner(scaled: &Arc<Mutex<Scaled>>, queue: WorkQueue<ObjectKey>) -> Subs
         };
         for scaler in [&change.before, &change.after].into_iter().flatten() {
             let target = scaler.target.as_ref();
-            let owner = target.and_then(|target| lock(&scaled).get(target).cloned());
+            let owner = target.and_then(|target| scaled.lock().get(target).cloned());
             if let Some(owner) = owner {
                 queue.add(owner, Lane::Changed);
             }

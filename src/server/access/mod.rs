@@ -18,7 +18,7 @@ mod tests;
 use std::{
     fmt,
     net::{IpAddr, Ipv6Addr},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -29,6 +29,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use orkestra_cluster::requests::Cluster;
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::{
     sync::Semaphore,
@@ -170,10 +171,10 @@ impl Guard {
         let token = bearer(headers).ok_or(Refusal::Anonymous)?;
         let hash: TokenHash = Sha256::digest(token.as_bytes()).into();
         let path: Arc<str> = path.into();
-        if let Some(known) = self.known().answer(hash, &path) {
+        if let Some(known) = self.known.lock().answer(hash, &path) {
             return known;
         }
-        if self.known().refusals.get(&peer, Instant::now()) >= Some(REFUSALS) {
+        if self.known.lock().refusals.get(&peer, Instant::now()) >= Some(REFUSALS) {
             return Err(Refusal::TooMany);
         }
         let busy = || Refusal::Unreviewed("too many tokens are waiting for a review".to_owned());
@@ -189,7 +190,7 @@ impl Guard {
         let turn = timeout_at(deadline, self.slots.acquire()).await;
         let _turn = turn.map_err(late)?.ok();
         // Another request may have been reviewed in the meantime.
-        if let Some(known) = self.known().answer(hash, &path) {
+        if let Some(known) = self.known.lock().answer(hash, &path) {
             return known;
         }
         let mut attempt = Attempt {
@@ -207,23 +208,21 @@ impl Guard {
 
     /// Requests the reviews whose results are not cached.
     async fn review(&self, token: &str, hash: TokenHash, path: &Arc<str>) -> Result<(), Refusal> {
-        let user = self.known().users.get(&hash, Instant::now()).flatten();
+        let user = self.known.lock().users.get(&hash, Instant::now()).flatten();
         let user = if let Some(user) = user {
             user
         } else {
             let user = self.reviewer.user(token).await;
             let user = user.map_err(Refusal::Unreviewed)?.map(Arc::new);
-            self.known().learn_user(hash, user.clone());
+            self.known.lock().learn_user(hash, user.clone());
             user.ok_or(Refusal::Unknown)?
         };
         let allowed = self.reviewer.may_get(&user, path).await;
         let allowed = allowed.map_err(Refusal::Unreviewed)?;
-        self.known().learn_permission((hash, path.clone()), allowed);
+        self.known
+            .lock()
+            .learn_permission((hash, path.clone()), allowed);
         allowed.then_some(()).ok_or(Refusal::Forbidden { user })
-    }
-
-    fn known(&self) -> MutexGuard<'_, AccessCache> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -238,7 +237,10 @@ struct Attempt<'g> {
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.guard.known().count_refusal(self.peer, Instant::now());
+            self.guard
+                .known
+                .lock()
+                .count_refusal(self.peer, Instant::now());
         }
     }
 }

@@ -13,9 +13,10 @@
 use std::{
     collections::{BTreeMap, HashMap},
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -64,13 +65,9 @@ struct ConnectionState {
 }
 
 impl ConnectionState {
-    fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Since when it can be closed for another; `None` while a request is in progress.
     fn idle_since(&self) -> Option<Instant> {
-        let progress = self.progress();
+        let progress = self.progress.lock();
         let idle = (progress.phase != Phase::Answering).then_some(progress.idle_since);
         progress.stalled_since.or(idle)
     }
@@ -120,7 +117,7 @@ impl ConnectionLimit {
 
     /// Takes a place, if necessary that of an idle connection; `None` if all are taken and none is idle.
     pub(super) fn enter(&self, peer: IpAddr) -> Option<ConnectionSlot> {
-        let mut places = self.0.places();
+        let mut places = self.0.places.lock();
         if places.taken.len() >= self.0.most {
             let idle = places.longest_idle()?;
             if let Some((_, state)) = places.taken.remove(&idle) {
@@ -156,15 +153,9 @@ impl ConnectionLimit {
     }
 }
 
-impl Shared {
-    fn places(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.room.places().taken.remove(&self.serial);
+        self.room.places.lock().taken.remove(&self.serial);
         self.room.left.notify_one();
     }
 }
@@ -172,7 +163,7 @@ impl Drop for ConnectionSlot {
 impl ConnectionSlot {
     /// Records bytes from the peer.
     pub(super) fn received(&self) {
-        let mut progress = self.state.progress();
+        let mut progress = self.state.progress.lock();
         if progress.phase == Phase::Waiting && !progress.streams {
             (progress.phase, progress.since) = (Phase::Head, Instant::now());
         }
@@ -180,7 +171,7 @@ impl ConnectionSlot {
 
     /// Records a write, and whether the peer accepted no bytes.
     pub(super) fn wrote(&self, stalled: bool) {
-        let mut progress = self.state.progress();
+        let mut progress = self.state.progress.lock();
         progress.stalled_since = match (stalled, progress.stalled_since) {
             (false, _) => None,
             (true, None) => Some(Instant::now()),
@@ -190,25 +181,25 @@ impl ConnectionSlot {
 
     /// Records that the head of a request is complete.
     pub(super) fn begin(&self) {
-        let mut progress = self.state.progress();
+        let mut progress = self.state.progress.lock();
         progress.active += 1;
         (progress.phase, progress.since) = (Phase::Answering, Instant::now());
     }
 
     /// Records that requests are streams of this connection, as in HTTP/2.
     pub(super) fn has_streams(&self) {
-        self.state.progress().streams = true;
+        self.state.progress.lock().streams = true;
     }
 
     /// True if requests are streams of this connection: it is closed with a farewell.
     pub(super) fn is_closed_gently(&self) -> bool {
-        self.state.progress().streams
+        self.state.progress.lock().streams
     }
 
     /// Records that the response is complete.
     pub(super) fn end(&self) {
         let now = Instant::now();
-        let mut progress = self.state.progress();
+        let mut progress = self.state.progress.lock();
         progress.active = progress.active.saturating_sub(1);
         progress.since = now;
         if progress.active == 0 {
@@ -224,7 +215,7 @@ impl ConnectionSlot {
 
     /// Returns the deadline that has passed.
     fn overdue(&self, limits: &Limits) -> Option<&'static str> {
-        let progress = *self.state.progress();
+        let progress = *self.state.progress.lock();
         let (limit, what) = match progress.phase {
             Phase::Waiting => (limits.idle, "idle"),
             Phase::Head => (

@@ -1,6 +1,6 @@
 //! Lists with pages, and objects that are larger or deeper than is shown.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn paged(ponds: Vec<String>) -> (Cluster, Arc<Mutex<Vec<usize>>>) {
                 found.map(|(_, value)| value.parse::<usize>().unwrap())
             };
             let limit = number("limit").unwrap();
-            limits.lock().unwrap().push(limit);
+            limits.lock().push(limit);
             let from = number("continue").unwrap_or(0);
             let to = (from + limit).min(ponds.len());
             let next = if to < ponds.len() {
@@ -98,7 +98,7 @@ async fn large_objects_are_asked_for_a_few_at_a_time_and_answers_stay_small() {
     );
     assert_eq!(page["items"][3]["ready"], true, "{page}");
     // 25 of them are 7.5 MB.
-    let asked = asked.lock().unwrap();
+    let asked = asked.lock();
     assert!(asked[0] == 100 && asked.contains(&25), "{asked:?}");
 }
 

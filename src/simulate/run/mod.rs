@@ -12,7 +12,7 @@ use orkestra_core::{
         DEFAULT_CYCLES, DEFAULT_INTERVAL, DEFAULT_TIME, SimulateSpec, StubbedAnswer, UserChange,
     },
     diagnostics::{Code, Diagnostic, FieldPath},
-    plan::OperatorPlan,
+    plan::{ObjectKey, OperatorPlan},
     reconcile::simulate::{self, SimulatedSetup, simulate},
     value::{Key, Map, Node},
 };
@@ -304,18 +304,9 @@ fn answers(given: &BTreeMap<String, StubbedAnswer>) -> BTreeMap<String, Node> {
 
 /// Formats kind, namespace and name: `Website shop/hello`.
 fn name_of(object: &Node) -> String {
-    let text = |field| {
-        object
-            .get("metadata")
-            .and_then(|meta| meta.get(field)?.as_str())
-    };
     let kind = object
         .get("kind")
         .and_then(Node::as_str)
         .unwrap_or_default();
-    let name = text("name").unwrap_or_default();
-    match text("namespace") {
-        Some(namespace) => format!("{kind} {namespace}/{name}"),
-        None => format!("{kind} {name}"),
-    }
+    format!("{kind} {}", ObjectKey::of(object))
 }

@@ -1,12 +1,13 @@
 //! What there ever was: Jobs and drawn passwords by the custom resource that they belong to.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::StreamExt as _;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::{WatchStreamExt as _, watcher};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 /// Values by the uid of the custom resource.
@@ -52,7 +53,7 @@ impl History {
     }
 
     fn read<T>(&self, what: impl FnOnce(&Seen) -> T) -> T {
-        what(&self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+        what(&self.seen.lock())
     }
 }
 
@@ -62,7 +63,7 @@ async fn follow(objects: Api<DynamicObject>, seen: Arc<Mutex<Seen>>) {
     let mut objects = std::pin::pin!(events.touched_objects());
     while let Some(object) = objects.next().await {
         let Ok(object) = object else { continue };
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = seen.lock();
         seen.write_down(&object);
     }
 }

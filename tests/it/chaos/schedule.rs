@@ -2,13 +2,14 @@
 //! shuffled with the seed and dealt until the time is up, and once through at least.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use orkestra_ground::tasks::Task;
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
@@ -68,7 +69,7 @@ impl Diary {
     }
 
     fn note(&self, what: &'static str, detail: &str) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.lock();
         *counts.entry(what).or_default() += 1;
         drop(counts);
         self.say(&format!("{what}{detail}"));
@@ -82,10 +83,7 @@ impl Diary {
     /// How often what happened.
     pub(super) fn counts(&self) -> BTreeMap<&'static str, u64> {
         let counts = &self.counts;
-        counts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        counts.lock().clone()
     }
 }
 

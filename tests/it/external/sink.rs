@@ -1,13 +1,9 @@
 //! A server on the loopback that is called: its answers follow from the path, and it keeps what it was sent.
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Result;
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -55,7 +51,7 @@ impl Sink {
 
     /// From now on paths that begin like this have that answer.
     pub(crate) fn answer(&self, path: &str, status: u16, body: &str) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state
             .answers
             .insert(path.to_owned(), (status, body.to_owned()));
@@ -63,7 +59,7 @@ impl Sink {
 
     /// The requests so far, for paths that begin like this.
     pub(crate) fn requests(&self, path: &str) -> Vec<String> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let asks = |request: &&String| {
             request
                 .split(' ')
@@ -72,10 +68,6 @@ impl Sink {
         };
         state.requests.iter().filter(asks).cloned().collect()
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
@@ -88,7 +80,7 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
     }
     let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
     let answer = {
-        let mut state = lock(&state);
+        let mut state = state.lock();
         state.requests.push(request);
         let mut answers = state.answers.iter();
         let found = answers.find(|(start, _)| path.starts_with(*start));

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use testbed::{Guarded, eventually, free_port, spawn_guarded};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -32,7 +33,7 @@ impl Source {
         let shown = archive.clone();
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let body = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let body = shown.lock().clone();
                 let mut request = [0; 4096];
                 let _ = stream.read(&mut request).await;
                 let head = format!(
@@ -56,7 +57,7 @@ impl Source {
         let digest = printed(&Command::new("sha256sum").arg(&file).output()?, "sha256sum")?;
         let digest = format!("sha256:{}", digest.split(' ').next().context("no digest")?);
         let size = packed.len();
-        *self.archive.lock().unwrap_or_else(PoisonError::into_inner) = packed;
+        *self.archive.lock() = packed;
         let ready = json!({ "type": "Ready", "status": "True", "reason": "Succeeded", "message": "stored artifact", "lastTransitionTime": "2026-11-24T00:00:00Z", "observedGeneration": 1 });
         let status = json!({ "status": { "observedGeneration": 1, "conditions": [ready], "artifact": {
             "url": format!("http://{}/{name}.tar.gz", self.address), "path": format!("{name}.tar.gz"),

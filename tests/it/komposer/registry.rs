@@ -7,7 +7,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt::Write as _,
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use anyhow::{Context as _, Result};
@@ -18,6 +18,7 @@ use axum::{
     http::{HeaderMap, Method, StatusCode, Uri, header},
     response::Response,
 };
+use parking_lot::Mutex;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
@@ -87,20 +88,20 @@ impl Registry {
 
     /// The requests since the last call: `GET /v2/…`.
     pub(crate) fn seen(&self) -> Vec<String> {
-        std::mem::take(&mut self.content().seen)
+        std::mem::take(&mut self.content.lock().seen)
     }
 
     /// Returns the digest of a tag.
     pub(crate) fn digest(&self, repository: &str, tag: &str) -> Result<String> {
         let key = (repository.to_owned(), tag.to_owned());
-        let found = self.content().tags.get(&key).cloned();
+        let found = self.content.lock().tags.get(&key).cloned();
         found.with_context(|| format!("there is no {repository}:{tag}"))
     }
 
     /// Makes a Katalog the content of `repository:stable` without any check, as another tool would. With `is_tampered`, the
     /// served bytes differ from their digest.
     pub(crate) fn publish(&self, repository: &str, katalog: &str, is_tampered: bool) {
-        let mut content = self.content();
+        let mut content = self.content.lock();
         let config = content.put_blob(b"{}", b"{}");
         let other = katalog.replace("Katalog", "Katalok");
         let served = if is_tampered { &other } else { katalog };
@@ -118,10 +119,6 @@ impl Registry {
         let kind = "application/vnd.oci.image.manifest.v1+json";
         content.put_manifest(repository, "stable", kind, manifest.to_string().into());
     }
-
-    fn content(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Registry {
@@ -137,7 +134,7 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let mut content = content.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut content = content.lock();
     content.seen.push(format!("{method} {}", uri.path()));
     let answered = content.answer(&method, &uri, &headers, body);
     let mut response = answered.unwrap_or_else(|| status(StatusCode::NOT_FOUND));

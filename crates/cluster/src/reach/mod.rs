@@ -22,7 +22,7 @@ mod written;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -34,6 +34,7 @@ use orkestra_ground::{
     Entropy,
     tasks::{self, Ends, Task},
 };
+use parking_lot::Mutex;
 use prometheus::IntGauge;
 use tokio::{
     sync::watch,
@@ -261,25 +262,20 @@ impl Reach {
         if self.0.probing.is_some()
             && let Some(written) = WrittenObject::read(path(), answer)
         {
-            *self.written() = Some(written);
+            *self.0.written.lock() = Some(written);
         }
     }
 
     /// The object that this path lists is deleted: nothing is to be concluded from that it is gone.
     pub(super) fn note_deleted(&self, path: impl FnOnce() -> String) {
-        let mut last = self.written();
+        let mut last = self.0.written.lock();
         let path = last.is_some().then(path);
         last.take_if(|last| Some(&last.path) == path.as_ref());
     }
 
-    fn written(&self) -> MutexGuard<'_, Option<WrittenObject>> {
-        let written = self.0.written.lock();
-        written.unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Looks whether the last write is still there, and notes a rewind where it is not.
     async fn look(&self, probing: &Probing) {
-        let Some(written) = self.written().clone() else {
+        let Some(written) = self.0.written.lock().clone() else {
             return;
         };
         for _ in 0..LOOKS {
@@ -288,7 +284,7 @@ impl Reach {
                 Ok(Ok(found)) => {
                     if written.is_lost(found.as_ref()) {
                         // The state it has now is known from the lists that follow.
-                        self.written().take();
+                        self.0.written.lock().take();
                         tracing::warn!(
                             path = written.path,
                             "the last written object is missing or has an older state (etcd restored from a backup?); listing all objects again"
@@ -347,11 +343,7 @@ impl Reach {
 
     /// Changes the machine and publishes the new state.
     fn change<T>(&self, change: impl FnOnce(&mut Machine) -> T) -> T {
-        let mut machine = self
-            .0
-            .machine
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut machine = self.0.machine.lock();
         let result = change(&mut machine);
         let now = machine.view();
         // Under the lock, so that the last state is the one published last.

@@ -38,7 +38,7 @@ fn server(answers: impl IntoIterator<Item = Probe>) -> (Arc<Server>, Reach, IntG
             server.most.fetch_max(now, Ordering::Relaxed);
             sleep(Duration::from_millis(1)).await;
             server.at_a_time.fetch_sub(1, Ordering::Relaxed);
-            let next = server.answers.lock().unwrap().pop_front();
+            let next = server.answers.lock().pop_front();
             next.unwrap_or(Probe::Ready)
         })
     });

@@ -23,12 +23,11 @@ pub(super) struct WrittenObject {
 impl WrittenObject {
     /// From the answer to the write; none where that is not an object in etcd.
     pub(super) fn read(path: String, answer: &Node) -> Option<Self> {
-        let metadata = answer.get("metadata")?;
-        let version = metadata.get("resourceVersion")?.as_str()?;
+        let version = answer.meta_text("resourceVersion")?;
         Some(Self {
             path,
             version: Version::from(version),
-            stays: metadata.get("deletionTimestamp").is_none(),
+            stays: answer.meta("deletionTimestamp").is_none(),
         })
     }
 

@@ -18,6 +18,7 @@ use http::{Method, Request, header, request::Builder};
 #[cfg(doc)]
 use orkestra_core::value::Fault;
 use orkestra_core::{plan::ObjectKey, value::Node};
+use orkestra_ground::Backoff;
 use tokio::sync::Semaphore;
 
 use self::{error::RequestSubject, list::PAGES_AT_ONCE};
@@ -34,6 +35,9 @@ use served::Query;
 
 /// The deadline of a request.
 pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The delays after requests that failed, for a task that repeats its request until it succeeds.
+pub const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
 
 /// Objects per page of [`Cluster::list_all`].
 const PAGE: u32 = 500;
@@ -342,10 +346,7 @@ impl Cluster {
             .await?;
         self.reach.note_deleted(|| find::path(kind, key));
         let is_status = answer.get("kind").and_then(Node::as_str) == Some("Status");
-        let stays = answer
-            .get("metadata")
-            .and_then(|metadata| metadata.get("deletionTimestamp"))
-            .is_some();
+        let stays = answer.meta("deletionTimestamp").is_some();
         Ok((!is_status && stays).then_some(answer))
     }
 

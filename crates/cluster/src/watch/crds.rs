@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashMap},
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use orkestra_core::{
@@ -12,6 +12,7 @@ use orkestra_core::{
     value::Key,
 };
 use orkestra_ground::Entropy;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{Change, Handle, Reports, WatchState, Watched, registry};
@@ -59,13 +60,7 @@ impl Crds {
 
     /// Returns the CRD that defines that kind; of two, the one whose names are accepted.
     pub fn get(&self, kind: &GroupKind) -> Option<Arc<CrdRecord>> {
-        let names = self
-            .index
-            .names
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(kind)
-            .cloned()?;
+        let names = self.index.names.lock().get(kind).cloned()?;
         let records = names.into_iter().filter_map(|name| {
             self.handle.store().get(&ObjectKey {
                 namespace: None,
@@ -134,7 +129,7 @@ impl Crds {
 
 impl Index {
     fn take_in(&self, change: &Change<CrdRecord>) {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.names.lock();
         if let Some(before) = &change.before
             && let Some(of_kind) = names.get_mut(&before.group_kind())
         {

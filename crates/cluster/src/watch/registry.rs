@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError, Weak, atomic::Ordering},
+    sync::{Arc, Weak, atomic::Ordering},
 };
 
 use orkestra_core::{
@@ -19,6 +19,7 @@ use orkestra_ground::{
     Entropy,
     tasks::{self, Ends, Task},
 };
+use parking_lot::Mutex;
 
 use super::{
     Handle, Presence, Record, Reports, Subscriber, Watched,
@@ -174,7 +175,7 @@ impl Informers {
         paths: &[Path],
         subscriber: Option<Subscriber<R>>,
     ) -> Handle<R> {
-        let mut pool = pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = pool.lock();
         let known = pool.get(&watched).and_then(Weak::upgrade);
         let informer = known.unwrap_or_else(|| {
             pool.retain(|_, informer| informer.strong_count() > 0);
@@ -195,7 +196,7 @@ impl Informers {
 
 fn stats<R: Record>(pool: &Pool<R>, of_crs: bool) -> Vec<Stats> {
     let informers: Vec<_> = {
-        let pool = pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = pool.lock();
         pool.values().filter_map(Weak::upgrade).collect()
     };
     let read = |informer: &Arc<Informer<R>>| {

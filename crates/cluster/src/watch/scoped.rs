@@ -168,8 +168,7 @@ impl<R: Record> Stores<'_, R> {
 
     /// Adds the response to a write.
     pub fn answer(&self, object: &Node) -> Option<Arc<R>> {
-        let namespace = object.get("metadata").and_then(|all| all.get("namespace"));
-        let part = self.of(namespace.and_then(Node::as_str))?;
+        let part = self.of(object.meta_text("namespace"))?;
         part.store().answer(object)
     }
 

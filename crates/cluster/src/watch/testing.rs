@@ -7,18 +7,13 @@
     reason = "support for tests: a panic fails the test"
 )]
 
-use std::{
-    collections::VecDeque,
-    convert::Infallible,
-    io,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::VecDeque, convert::Infallible, io, sync::Arc, time::Duration};
 
 use axum::body::Body;
 use futures::{StreamExt, channel::mpsc};
 use http::{Request, Response};
 use orkestra_core::value::Node;
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use crate::requests::Cluster;
@@ -134,26 +129,18 @@ impl Server {
 
     /// Queues a response to a request that is not a watch; the last one is repeated.
     pub fn answer(&self, code: u16, body: impl Into<String>) {
-        self.0
-            .lock()
-            .unwrap()
-            .answers
-            .push_back((code, body.into()));
+        self.0.lock().answers.push_back((code, body.into()));
     }
 
     /// Sets the response to all requests that are not watches and whose URI contains `part`.
     pub fn answer_at(&self, part: &'static str, code: u16, body: impl Into<String>) {
-        self.0.lock().unwrap().at = Some((part, code, body.into()));
+        self.0.lock().at = Some((part, code, body.into()));
     }
 
     /// Queues a watch that is accepted.
     pub fn watch(&self) -> Feed {
         let (sender, receiver) = mpsc::unbounded();
-        self.0
-            .lock()
-            .unwrap()
-            .watches
-            .push_back(Watch::Open(receiver));
+        self.0.lock().watches.push_back(Watch::Open(receiver));
         Feed(sender)
     }
 
@@ -161,29 +148,28 @@ impl Server {
     pub fn refuse_watch(&self, code: u16, body: impl Into<String>) {
         self.0
             .lock()
-            .unwrap()
             .watches
             .push_back(Watch::Refused(code, body.into()));
     }
 
     /// Forgets the queued watches: the next one is accepted and sends nothing.
     pub fn forget_watches(&self) {
-        self.0.lock().unwrap().watches.clear();
+        self.0.lock().watches.clear();
     }
 
     /// Sets the resourceVersion that comparisons of states receive: by default the newest possible.
     pub fn state(&self, version: u64) {
-        self.0.lock().unwrap().state = version;
+        self.0.lock().state = version;
     }
 
     /// The number of comparisons of states; these are not among the requests.
     pub fn comparisons(&self) -> usize {
-        self.0.lock().unwrap().comparisons
+        self.0.lock().comparisons
     }
 
     /// The requests so far, without comparisons of states.
     pub fn requests(&self) -> Vec<SeenRequest> {
-        self.0.lock().unwrap().requests.clone()
+        self.0.lock().requests.clone()
     }
 
     /// The times, relative to the first request, of the requests that are watches, or are not.
@@ -211,7 +197,7 @@ impl Server {
             content_type: content_type.unwrap_or_default(),
             body: String::from_utf8(body.to_vec()).unwrap(),
         };
-        let mut inner = self.0.lock().unwrap();
+        let mut inner = self.0.lock();
         let is_watch = seen.uri.contains("watch=true");
         let is_comparison = seen.uri.ends_with("?limit=1");
         let fixed = inner.at.clone();

@@ -7,7 +7,7 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -19,6 +19,7 @@ use orkestra_core::{
     reconcile::record::{Identity, Uid},
     value::{Key, Node},
 };
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::requests::Served;
@@ -124,7 +125,7 @@ impl Unread {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let due = known.take_waiting(Instant::now());
         let room_at = known.room_at;
         drop(known);
@@ -136,18 +137,20 @@ impl Unread {
 
     /// Reports an object whose identity is not completely readable.
     pub(super) fn add_nameless(&self, object: &Node, why: &str) {
-        let text = |field: &str| object.get("metadata")?.get(field)?.as_str();
-        let namespace = text("namespace").map(Key::from);
-        let has_room = self.known().has_room(Instant::now(), namespace.as_ref());
+        let namespace = object.meta_text("namespace").map(Key::from);
+        let has_room = self
+            .known
+            .lock()
+            .has_room(Instant::now(), namespace.as_ref());
         if has_room {
-            self.log(text("name").unwrap_or_default(), why);
+            self.log(object.meta_text("name").unwrap_or_default(), why);
         }
     }
 
     /// Removes an object that is readable again, or gone.
     pub(super) fn remove(&self, key: &ObjectKey) {
         if self.count.load(Ordering::Relaxed) > 0 {
-            let mut known = self.known();
+            let mut known = self.known.lock();
             known.objects.remove(key);
             self.recount(&known);
         }
@@ -155,19 +158,15 @@ impl Unread {
 
     /// Starts a list.
     pub(super) fn list_begin(&self) {
-        self.known().list += 1;
+        self.known.lock().list += 1;
     }
 
     /// Ends a list: objects that it lacks are gone.
     pub(super) fn list_end(&self) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let list = known.list;
         known.objects.retain(|_, last| last.list == list);
         self.recount(&known);
-    }
-
-    fn known(&self) -> MutexGuard<'_, UnreadState> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn recount(&self, known: &UnreadState) {
@@ -181,7 +180,7 @@ impl Unread {
     /// Records that state of an object; true if it has to be reported.
     fn is_reported(&self, id: &Identity, why: &str) -> bool {
         let now = Instant::now();
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let listing = known.list;
         let mut reported = None;
         if let Some(last) = known.objects.get_mut(&id.key) {
@@ -232,7 +231,7 @@ impl Unread {
 
 impl Drop for Unread {
     fn drop(&mut self) {
-        self.known().objects.clear();
+        self.known.lock().objects.clear();
         self.recount(&UnreadState::default());
     }
 }

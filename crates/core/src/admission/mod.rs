@@ -201,8 +201,7 @@ fn is_judged(plan: &OperatorPlan, review: &Review) -> bool {
         Operation::Delete => &review.old_object,
         _ => &review.object,
     };
-    let metadata = object.get("metadata");
-    let deleted = metadata.and_then(|metadata| metadata.get("deletionTimestamp"));
+    let deleted = object.meta("deletionTimestamp");
     let is_deleted = deleted.is_some_and(|deleted| *deleted != Node::Null);
     let watched = &plan.watched;
     !(is_deleted

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::value::Key;
+use crate::value::{Key, Node};
 
 /// The Katalog or Komposer that declares something. Those from files live in namespace `default`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -129,6 +129,16 @@ pub struct ObjectKey {
     pub namespace: Option<Key>,
     /// `metadata.name`.
     pub name: Key,
+}
+
+impl ObjectKey {
+    /// Returns the key in the metadata of an object, with an empty name if it has none.
+    pub fn of(object: &Node) -> Self {
+        Self {
+            namespace: object.meta_text("namespace").map(Key::from),
+            name: object.meta_text("name").unwrap_or_default().into(),
+        }
+    }
 }
 
 /// `namespace/name`, or `name` alone.

@@ -279,8 +279,7 @@ fn each_uncarried(
 }
 
 fn name_of(object: &Node) -> &str {
-    let name = object.get("metadata").and_then(|meta| meta.get("name"));
-    name.and_then(Node::as_str).unwrap_or_default()
+    object.meta_text("name").unwrap_or_default()
 }
 
 /// The annotation with the fields that a version does not have.

@@ -115,7 +115,7 @@ fn event(kind: &str, object: Node) -> Option<Event> {
         "ADDED" | "MODIFIED" => Event::Put(object),
         "DELETED" => Event::Gone(object),
         "BOOKMARK" => {
-            let version = object.get("metadata")?.get("resourceVersion")?.as_str()?;
+            let version = object.meta_text("resourceVersion")?;
             Event::Bookmark(version.into())
         }
         ERROR => Event::Refused(object),

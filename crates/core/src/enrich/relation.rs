@@ -110,9 +110,9 @@ pub(crate) fn read(kind: &GroupKind, object: &Node) -> (Option<String>, Node) {
     match &*kind.kind {
         // Pods of Jobs are identified by uid, because their labels are the user's own.
         "Pod" => {
-            let of = match view::label(object, JOB_NAME) {
+            let of = match object.label(JOB_NAME) {
                 Some(_) => view::controller(object),
-                None => view::label(object, names::LABEL_WORKLOAD),
+                None => object.label(names::LABEL_WORKLOAD),
             };
             (owned(of), view::pod(object))
         }
@@ -123,7 +123,7 @@ pub(crate) fn read(kind: &GroupKind, object: &Node) -> (Option<String>, Node) {
             (owned(about), view::event(object))
         }
         "PersistentVolumeClaim" => {
-            let workload = view::label(object, names::LABEL_WORKLOAD);
+            let workload = object.label(names::LABEL_WORKLOAD);
             (owned(workload), view::claim(object))
         }
         "PersistentVolume" => (None, view::volume(object)),
@@ -136,7 +136,7 @@ pub(crate) fn read(kind: &GroupKind, object: &Node) -> (Option<String>, Node) {
 
 /// Returns `namespace/name` of the Service that a slice belongs to.
 fn service(object: &Node) -> Option<String> {
-    let namespace = view::text(object, &["metadata", "namespace"])?;
-    let name = view::label(object, SERVICE_NAME)?;
+    let namespace = object.meta_text("namespace")?;
+    let name = object.label(SERVICE_NAME)?;
     Some(format!("{namespace}/{name}"))
 }

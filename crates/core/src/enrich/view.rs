@@ -18,10 +18,6 @@ pub(super) fn items<'a>(object: &'a Node, fields: &[&str]) -> &'a [Node] {
         .unwrap_or_default()
 }
 
-pub(super) fn label<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
-    text(object, &["metadata", "labels", name])
-}
-
 /// Returns the owner reference of the controller.
 pub(super) fn controller_reference(object: &Node) -> Option<&Node> {
     let mut owners = items(object, &["metadata", "ownerReferences"]).iter();
@@ -238,7 +234,7 @@ pub(super) fn storage_class(object: &Node) -> Node {
 
 /// Source: Kubernetes, "Well-Known Labels, Annotations and Taints".
 pub(super) fn node(object: &Node) -> Node {
-    let label = |name| Node::from(label(object, name).unwrap_or_default());
+    let label = |name| Node::from(object.label(name).unwrap_or_default());
     map([
         name(object),
         ("zone", label("topology.kubernetes.io/zone")),

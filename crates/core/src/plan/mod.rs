@@ -73,8 +73,7 @@ pub use generated_secret::{Allowed, CertificatePlan, CopyPlan, GeneratedSecretPl
 pub use held::{HoldPlan, RequeuePlan};
 pub use in_force::{Plans, Revised};
 pub use inputs::{ImportPlan, InputPlan};
-pub(crate) use kinds::guess_plural;
-pub use kinds::{WriteWave, built_in, named};
+pub use kinds::{WriteWave, built_in, guess_plural, named};
 pub use names::NameRule;
 pub use namespaces::ObjectNamespaces;
 pub use observe::ObservePlan;

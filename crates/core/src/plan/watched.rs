@@ -52,15 +52,13 @@ impl Watched {
 
     /// True if the selectors select the object.
     pub fn selects(&self, object: &Node) -> bool {
-        let labels = object.get("metadata").and_then(|meta| meta.get("labels"));
-        let label = |key: &str| labels.and_then(|labels| labels.get(key)?.as_str());
         let field = |path: &str| {
             let found = Path::parse(path).ok().and_then(|path| object.at(&path));
             found.map(|node| node.to_text().into_owned())
         };
         self.labels
             .iter()
-            .all(|(key, value)| label(key) == Some(&**value))
+            .all(|(key, value)| object.label(key) == Some(&**value))
             && self
                 .fields
                 .iter()

@@ -149,8 +149,7 @@ pub fn adopted(rendered: &Rendered, owner: &OwnerMark) -> Rendered {
 
 /// True if a child is rendered with an owner reference.
 pub fn is_owned(rendered: &Rendered) -> bool {
-    let metadata = rendered.object.get("metadata");
-    metadata.is_some_and(|metadata| metadata.get("ownerReferences").is_some())
+    rendered.object.meta("ownerReferences").is_some()
 }
 
 fn put_adopted(object: &mut Node) {

@@ -83,9 +83,7 @@ impl Holds {
             return None;
         }
         asked.sort();
-        let managed = object
-            .get("metadata")
-            .and_then(|meta| meta.get("managedFields"));
+        let managed = object.meta("managedFields");
         let ownership = Ownership::read(
             managed,
             OwnValues {
@@ -154,8 +152,7 @@ fn why_held(object: &Node, ownership: &Ownership, path: &Path) -> Option<String>
 
 /// Returns what client-side `kubectl apply` applied last; none if that is unknown or unreadable.
 fn last_applied(object: &Node) -> Option<Node> {
-    let annotations = object.get("metadata")?.get("annotations")?;
-    serde_json::from_str(annotations.get(LAST_APPLIED)?.as_str()?).ok()
+    serde_json::from_str(object.annotation(LAST_APPLIED)?).ok()
 }
 
 /// True if `applied` has a value at `path`, or a value that is not a map on the way.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::metadata::{Malformed, in_metadata, meta};
+use super::metadata::{Malformed, in_metadata};
 use crate::{
     decode::Version,
     plan::ObjectKey,
@@ -29,15 +29,11 @@ impl Identity {
     /// # Errors
     /// [`Malformed`] if name, uid or resourceVersion is absent.
     pub fn read(object: &Node) -> Result<Self, Malformed> {
-        let text = |field: &'static str| {
-            meta(object, field)
-                .and_then(Node::as_str)
-                .ok_or(Malformed(field))
-        };
+        let text = |field: &'static str| object.meta_text(field).ok_or(Malformed(field));
         Ok(Self {
             key: ObjectKey {
-                namespace: meta(object, "namespace")
-                    .and_then(Node::as_str)
+                namespace: object
+                    .meta_text("namespace")
                     .filter(|text| !text.is_empty())
                     .map(Key::from),
                 name: text("name")?.into(),

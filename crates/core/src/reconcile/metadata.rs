@@ -32,29 +32,14 @@ pub(super) fn group_kind(object: &Node) -> Result<GroupKind, Malformed> {
     })
 }
 
-/// Returns `metadata.<field>` of an object.
-pub(super) fn meta<'a>(object: &'a Node, field: &str) -> Option<&'a Node> {
-    object.get("metadata")?.get(field)
-}
-
 /// Returns the path of a field in an object's metadata.
 pub(super) fn in_metadata(fields: &[&str]) -> Path {
     Path::of_fields(["metadata"].iter().chain(fields).copied())
 }
 
-/// Returns the annotation of that name.
-pub(super) fn annotation<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
-    meta(object, "annotations")?.get(name)?.as_str()
-}
-
-/// Returns the label of that name.
-pub(super) fn label<'a>(object: &'a Node, name: &str) -> Option<&'a str> {
-    meta(object, "labels")?.get(name)?.as_str()
-}
-
 /// Returns the uid in an object's controller owner reference.
 pub(super) fn controller(object: &Node) -> Option<&str> {
-    let owners = meta(object, "ownerReferences").and_then(Node::as_list)?;
+    let owners = object.meta("ownerReferences").and_then(Node::as_list)?;
     let is_controller =
         |owner: &&Node| owner.get("controller").and_then(Node::as_bool) == Some(true);
     owners.iter().find(is_controller)?.get("uid")?.as_str()
@@ -62,5 +47,5 @@ pub(super) fn controller(object: &Node) -> Option<&str> {
 
 /// Returns the uid in our owner label.
 pub(super) fn owner_label(object: &Node) -> Option<&str> {
-    label(object, names::LABEL_OWNER_UID)
+    object.label(names::LABEL_OWNER_UID)
 }

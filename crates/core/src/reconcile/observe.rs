@@ -146,12 +146,7 @@ pub fn lead(
         }
         KeyPlan::Service => return Ok(service(seen)),
         KeyPlan::Label(label) => {
-            let labels = seen
-                .view
-                .get("metadata")
-                .and_then(|meta| meta.get("labels"));
-            let name = labels.and_then(|labels| labels.get(label));
-            let name = name.and_then(Node::as_str).unwrap_or_default();
+            let name = seen.view.label(label).unwrap_or_default();
             (own(), name.to_owned())
         }
         KeyPlan::Name { name, namespace } => {
@@ -170,10 +165,9 @@ pub fn lead(
 
 /// Returns the Service of an `EndpointSlice`: the slice belongs to the owner of the Service.
 fn service(seen: &ObservedRecord) -> Option<Lead> {
-    let labels = seen.view.get("metadata")?.get("labels")?;
     let key = ObjectKey {
         namespace: seen.id.key.namespace.clone(),
-        name: labels.get(LABEL_SERVICE)?.as_str()?.into(),
+        name: seen.view.label(LABEL_SERVICE)?.into(),
     };
     Some(Lead::About(GroupKind::parse("Service"), key))
 }

@@ -10,8 +10,9 @@ use super::{
     CustomKind, Draft,
     definition::definition,
     input::{Error, Input, objects, wrong},
-    is_plain, literal, plural, sample, simple, text,
+    is_plain, literal, sample, simple, text,
 };
+use crate::plan::guess_plural;
 
 /// The default API group of kinds. Source: kro's documentation.
 const GROUP: &str = "kro.run";
@@ -80,7 +81,7 @@ fn kind(graph: &Value, declared: &Value) -> Result<CustomKind, Error> {
         group: text(declared, &["group"]).unwrap_or(GROUP).to_owned(),
         version: version.rsplit('/').next().unwrap_or(version).to_owned(),
         kind: kind.to_owned(),
-        plural: plural(&singular),
+        plural: guess_plural(&singular),
         singular,
     })
 }

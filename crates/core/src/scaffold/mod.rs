@@ -29,9 +29,9 @@ pub use helm::from_helm;
 pub use input::{Error, Input};
 pub use kro::from_kro;
 pub use manifests::from_manifests;
-pub use naming::{camel_case, plural};
+pub use naming::camel_case;
 
-use crate::api::names;
+use crate::{api::names, plan::guess_plural};
 
 /// A draft of a Katalog, its CRD, and a custom resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +75,7 @@ impl CustomKind {
         Self {
             group: group.to_owned(),
             version: definition::VERSION.to_owned(),
-            plural: plural(&singular),
+            plural: guess_plural(&singular),
             kind,
             singular,
         }

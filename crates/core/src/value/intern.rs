@@ -2,10 +2,11 @@
 
 use std::{
     hash::{BuildHasher, Hash},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 use hashbrown::{DefaultHashBuilder, HashTable};
+use parking_lot::Mutex;
 
 /// The minimum size of the table before it is swept.
 const SWEEP_FROM: usize = 64;
@@ -41,8 +42,8 @@ impl<T: Hash + Eq> Interner<T> {
     }
 
     fn with<R>(&self, run: impl FnOnce(&mut Table<T>) -> R) -> R {
-        // The table is consistent between any two statements, so poisoning is ignored.
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The table is consistent between any two statements: after a panic under the lock it can be used.
+        let mut table = self.0.lock();
         run(table.get_or_insert_with(|| Table {
             hasher: DefaultHashBuilder::default(),
             held: HashTable::new(),
@@ -89,7 +90,7 @@ mod tests {
         for value in 100..10_000 {
             interner.share(value);
         }
-        let table = interner.0.lock().unwrap();
+        let table = interner.0.lock();
         let known = table.as_ref().unwrap().held.len();
         assert!(known <= SWEEP_FROM, "{known}");
         drop(table);

@@ -5,9 +5,10 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Deref;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
+use parking_lot::Mutex;
 
 /// Longer keys are not shared: they are rare, and an interner should not keep them.
 const LONGEST_SHARED: usize = 128;
@@ -72,10 +73,8 @@ impl Key {
         }
         let hash = hash_of(text);
         let shard = usize::try_from(hash >> 32).unwrap_or(0) % SHARDS;
-        // A table is consistent between any two statements, so a poisoned lock can be used.
-        let mut table = TABLES.shards[shard]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        // A table is consistent between any two statements: after a panic under the lock it can be used.
+        let mut table = TABLES.shards[shard].lock();
         table.intern(text, hash)
     }
 

@@ -9,10 +9,11 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     pin::Pin,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::Task;
@@ -60,7 +61,7 @@ where
 /// Panics if a test requested it. For code that is not a task of its own.
 pub(super) fn point(name: &str, of: &str) {
     if let Some(points) = &*POINTS
-        && points.state().take(name, of).is_some()
+        && points.0.lock().take(name, of).is_some()
     {
         std::panic::resume_unwind(Box::new("a fault on purpose"));
     }
@@ -87,13 +88,9 @@ struct RunningTask {
 }
 
 impl Points {
-    fn state(&self) -> std::sync::MutexGuard<'_, FaultsState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn enter(self: &Arc<Self>, task: Task, of: &str) -> RunningTask {
         let struck = Arc::new(Notify::new());
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.last += 1;
         let id = state.last;
         if let Some(line) = state.take(task.name(), of) {
@@ -117,7 +114,7 @@ impl Points {
             return;
         }
         let lines = std::fs::read_to_string(&taken).unwrap_or_default();
-        let mut state = self.state();
+        let mut state = self.0.lock();
         for line in lines.lines().filter(|line| !line.is_empty()) {
             let meant = state
                 .running
@@ -150,13 +147,13 @@ impl FaultsState {
 impl RunningTask {
     /// Records that the line that hit it makes it panic.
     fn strike(&self) {
-        self.points.state().hit.remove(&self.id);
+        self.points.0.lock().hit.remove(&self.id);
     }
 }
 
 impl Drop for RunningTask {
     fn drop(&mut self) {
-        let mut state = self.points.state();
+        let mut state = self.points.0.lock();
         state.running.retain(|(id, ..)| *id != self.id);
         // It has ended before it could panic.
         let missed = state.hit.remove(&self.id);
@@ -192,7 +189,7 @@ mod tests {
         lake.strike();
         elector.strike();
         drop((pond, lake, elector, again));
-        let state = points.state();
+        let state = points.0.lock();
         assert!(state.running.is_empty() && state.pending.is_empty());
     }
 

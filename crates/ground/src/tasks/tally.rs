@@ -1,12 +1,11 @@
 //! The counters of tasks: one set for the process, since tasks belong to the process.
 
 use std::{
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicI64, AtomicU64, Ordering},
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use super::Task;
 
@@ -52,10 +51,6 @@ impl TaskCounters {
         // A task's number is its index in `ALL`.
         &TALLIES[task as usize]
     }
-
-    fn streak(&self) -> MutexGuard<'_, FailureStreak> {
-        self.streak.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Returns the counters of a task.
@@ -95,7 +90,7 @@ pub(super) fn failed(task: Task, error: &str) {
     let tally = TaskCounters::of(task);
     tally.failures.fetch_add(1, Ordering::Relaxed);
     if task.is_vital() {
-        tally.streak().failed(error, Instant::now());
+        tally.streak.lock().failed(error, Instant::now());
     }
 }
 
@@ -104,7 +99,7 @@ pub(super) fn restarted(task: Task) {
     let tally = TaskCounters::of(task);
     tally.restarts.fetch_add(1, Ordering::Relaxed);
     if task.is_vital() {
-        tally.streak().restarted(Instant::now());
+        tally.streak.lock().restarted(Instant::now());
     }
 }
 
@@ -113,7 +108,8 @@ pub(super) fn failing(patience: Duration) -> Vec<(Task, String)> {
     let vital = Task::ALL.iter().filter(|task| task.is_vital());
     let failing = vital.filter_map(|task| {
         let error = TaskCounters::of(*task)
-            .streak()
+            .streak
+            .lock()
             .failing(patience, Instant::now())?;
         Some((*task, error))
     });

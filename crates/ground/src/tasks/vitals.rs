@@ -8,12 +8,13 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{Ends, FATAL_ERROR, Task, named, tally};
@@ -85,8 +86,7 @@ impl Vitals {
     fn add(&self, what: &'static str) -> Arc<Beat> {
         let last = AtomicU64::new(self.now());
         let beat = Arc::new(Beat { what, last });
-        let beats = self.0.beats.lock();
-        let mut beats = beats.unwrap_or_else(PoisonError::into_inner);
+        let mut beats = self.0.beats.lock();
         beats.push(Arc::downgrade(&beat));
         beat
     }
@@ -126,8 +126,7 @@ impl Vitals {
     /// Returns what has had no heartbeat for too long, with the time since the last one.
     fn silent(&self) -> Vec<(&'static str, Duration)> {
         let now = self.now();
-        let beats = self.0.beats.lock();
-        let mut beats = beats.unwrap_or_else(PoisonError::into_inner);
+        let mut beats = self.0.beats.lock();
         beats.retain(|beat| beat.strong_count() > 0);
         let known = beats.iter().filter_map(Weak::upgrade);
         let ages = known.map(|beat| {
@@ -211,7 +210,7 @@ mod tests {
         let vitals = Vitals::with(Duration::from_millis(1500));
         let (one, all) = (mpsc::channel::<()>(), vitals.clone());
         let (release, blocked) = one;
-        let blocked = Arc::new(std::sync::Mutex::new(blocked));
+        let blocked = Arc::new(Mutex::new(blocked));
         runtime.block_on(async { all.follow("the async workers") });
         std::thread::sleep(Duration::from_millis(100));
         assert_eq!(vitals.check(), Ok(()));
@@ -219,7 +218,7 @@ mod tests {
             let blocked = Arc::clone(&blocked);
             runtime.spawn(async move {
                 // Blocks until the sender is dropped.
-                let _ = blocked.lock().map(|blocked| blocked.recv());
+                let _ = blocked.lock().recv();
             });
         }
         let until = |wanted: bool| {

@@ -1,13 +1,10 @@
 //! Requests and caches tokens.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Uri, header};
+use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use tokio::time::Instant;
@@ -37,7 +34,7 @@ type CachedToken = (HeaderValue, Option<Instant>);
 
 impl Tokens {
     pub(crate) fn get(&self, host: &str, scope: &str) -> Option<HeaderValue> {
-        let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tokens = self.0.lock();
         let (value, end) = tokens.get(&(host.to_owned(), scope.to_owned()))?;
         let is_valid = end.is_none_or(|end| Instant::now() < end);
         is_valid.then(|| value.clone())
@@ -51,7 +48,7 @@ impl Tokens {
         within: Option<Duration>,
     ) {
         let end = within.map(|within| Instant::now() + within);
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.0.lock();
         tokens.insert((host.to_owned(), scope.to_owned()), (value, end));
     }
 }

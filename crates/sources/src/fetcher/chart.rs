@@ -343,7 +343,7 @@ impl Fetcher {
                 .unwrap_or_default(),
         );
         let key = hasher.finalize().into();
-        let known = self.cache().index(&key);
+        let known = self.0.cache.lock().index(&key);
         let url = format!("{repo}/index.yaml");
         let ask = HttpRequest {
             authorization,
@@ -369,7 +369,7 @@ impl Fetcher {
             index: Arc::new(index),
             from,
         };
-        self.cache().put_index(key, fresh.clone());
+        self.0.cache.lock().put_index(key, fresh.clone());
         Ok(fresh)
     }
 }

@@ -6,11 +6,7 @@ mod file;
 mod options;
 mod repository;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use orkestra_ground::{
     Clock,
@@ -18,6 +14,7 @@ use orkestra_ground::{
 };
 use orkestra_guard::{Dialler, Target, Variables, kind_of_address};
 use orkestra_registry::{self as registries, Client, Keychain, Reference, Repository};
+use parking_lot::Mutex;
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
@@ -137,7 +134,7 @@ impl Fetcher {
     ) -> Result<Arc<Artifact>, Error> {
         let _place = self.0.places.acquire().await;
         let key = key(source, credential, pin);
-        let known = self.cache().get(&key);
+        let known = self.0.cache.lock().get(&key);
         let job = FetchJob {
             source,
             credential,
@@ -166,7 +163,7 @@ impl Fetcher {
             (Some(found), _) => {
                 let artifact = found.artifact.clone();
                 check_pin(&artifact, pin)?;
-                self.cache().put(key, found);
+                self.0.cache.lock().put(key, found);
                 artifact
             }
             (None, Some(known)) => known.artifact,
@@ -185,10 +182,6 @@ impl Fetcher {
 
     pub(crate) fn is_local(&self) -> bool {
         self.0.local
-    }
-
-    fn cache(&self) -> MutexGuard<'_, Cache> {
-        self.0.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn registry(
@@ -279,12 +272,7 @@ impl Fetcher {
     /// Returns the client for registries with these credentials, or with the process's own.
     async fn client(&self, credential: Option<&Credential>) -> Result<Client, Error> {
         let key = credential.map(Credential::mark);
-        let clients = || {
-            self.0
-                .clients
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
+        let clients = || self.0.clients.lock();
         if let Some(client) = clients().get(&key) {
             return Ok(client.clone());
         }

@@ -1,7 +1,7 @@
 //! Charts: of repositories over HTTP(S), of Git repositories, and of registries.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -9,6 +9,7 @@ use flate2::{Compression, write::GzEncoder};
 use orkestra_core::value::Node;
 use orkestra_registry::Digest;
 use orkestra_sources::{Credential, Error, Source, ValuesFile};
+use parking_lot::Mutex;
 
 use crate::{
     fetcher,
@@ -101,7 +102,7 @@ fn repository(versions: &[&str]) -> impl Fn(&crate::server::Request) -> Act + us
 async fn a_range_selects_a_version_and_an_unchanged_index_is_one_small_request() {
     let answer = Arc::new(Mutex::new(repository(&["1.0.0", "1.1.0", "2.0.0-rc.1"])));
     let now = answer.clone();
-    let server = Server::start(move |request| now.lock().unwrap()(request)).await;
+    let server = Server::start(move |request| now.lock()(request)).await;
     let fetcher = fetcher(|_| {});
     let source = helm(server.url("/stable/"), "^1");
     let first = fetcher.fetch(&source, None, None).await.unwrap();
@@ -120,7 +121,7 @@ async fn a_range_selects_a_version_and_an_unchanged_index_is_one_small_request()
     let seen = server.seen();
     assert_eq!(seen.len(), 1);
     assert!(seen[0].header("if-none-match").is_some());
-    *answer.lock().unwrap() = repository(&["1.0.0", "1.1.0", "2.0.0-rc.1", "1.2.0"]);
+    *answer.lock() = repository(&["1.0.0", "1.1.0", "2.0.0-rc.1", "1.2.0"]);
     let new = fetcher.fetch(&source, None, None).await.unwrap();
     assert_eq!(new.revision, "1.2.0");
     let exact = fetcher

@@ -4,11 +4,12 @@ use std::{
     io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use orkestra_guard::Guard;
 use orkestra_sources::{Artifact, Credential, Error, Fetcher, Pin, Source};
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use crate::{
@@ -73,7 +74,7 @@ impl Repository {
         let root = self.folder.path().to_owned();
         let gate = Mutex::new(());
         Server::start(move |request| {
-            let _one = gate.lock().unwrap();
+            let _one = gate.lock();
             let path = &request.path;
             if let Some(rest) = path.strip_prefix("/moved.git") {
                 return redirect(&format!("/r.git{rest}"));

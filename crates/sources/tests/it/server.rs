@@ -1,11 +1,8 @@
 //! A server that answers with a function of the request.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use rustls::{
     ServerConfig,
     pki_types::{CertificateDer, PrivatePkcs8KeyDer},
@@ -128,7 +125,7 @@ impl Server {
 
     /// The requests since the last call.
     pub(crate) fn seen(&self) -> Vec<Request> {
-        std::mem::take(&mut *self.seen.lock().unwrap())
+        std::mem::take(&mut *self.seen.lock())
     }
 }
 
@@ -167,7 +164,7 @@ async fn serve(
             return Ok(());
         }
     }
-    seen.lock().unwrap().push(request.clone());
+    seen.lock().push(request.clone());
     let act = answer(&request);
     respond_with(act, &mut stream).await
 }

@@ -1,9 +1,6 @@
 //! Required signatures, with a registry in memory.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use orkestra_registry::{
     Client, Descriptor, Digest, Keychain, Limits, Options, Reference, Repository,
@@ -13,6 +10,7 @@ use orkestra_registry::{
 use orkestra_sources::{
     Artifact, Document, Error, Fetcher, Pin, Policy, SignatureRequirement, Source, Verified,
 };
+use parking_lot::Mutex;
 
 use crate::{
     fetcher,
@@ -28,7 +26,7 @@ struct Store {
 
 pub(super) async fn registry() -> Server {
     let store = Mutex::new(Store::default());
-    Server::start(move |request| store.lock().unwrap().answer(request)).await
+    Server::start(move |request| store.lock().answer(request)).await
 }
 
 impl Store {

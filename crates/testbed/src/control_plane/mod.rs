@@ -6,13 +6,14 @@ mod nodes;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::Api;
+use parking_lot::Mutex;
 
 use crate::assets::Assets;
 use crate::audit::{AuditEvent, AuditLog, Mark, POLICY};
@@ -124,7 +125,7 @@ impl ControlPlane {
         }
         if options.nodes {
             let nodes = nodes::start(&this)?;
-            lock(&this.servers).clients.extend(nodes);
+            this.servers.lock().clients.extend(nodes);
         }
         Ok(this)
     }
@@ -160,7 +161,7 @@ impl ControlPlane {
             user.to_owned(),
             groups.iter().map(|group| (*group).to_owned()).collect(),
         );
-        let mut identities = lock(&self.identities);
+        let mut identities = self.identities.lock();
         if let Some(known) = identities.get(&key) {
             return Ok(known.clone());
         }
@@ -180,22 +181,22 @@ impl ControlPlane {
     ///
     /// Who has an answer finds its request here: the log is written before the answer is complete.
     pub fn audit(&self) -> Result<Vec<AuditEvent>> {
-        lock(&self.audit).all()
+        self.audit.lock().all()
     }
 
     /// The present end of the audit log.
     pub fn mark(&self) -> Result<Mark> {
-        lock(&self.audit).mark()
+        self.audit.lock().mark()
     }
 
     /// What was asked since `mark`.
     pub fn audit_since(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
-        lock(&self.audit).since(mark)
+        self.audit.lock().since(mark)
     }
 
     /// An error, with the last words of the server, if one has ended that should run.
     pub fn check(&self) -> Result<()> {
-        let mut servers = lock(&self.servers);
+        let mut servers = self.servers.lock();
         let Servers {
             clients,
             manager,
@@ -235,7 +236,7 @@ impl ControlPlane {
     /// it: collectors that end while they start would collect nothing.
     pub fn relearn_kinds(&self) -> Result<()> {
         let asked = Instant::now();
-        let mut learning = lock(&self.learning);
+        let mut learning = self.learning.lock();
         if learning.is_some_and(|started| started > asked) {
             return Ok(());
         }
@@ -245,7 +246,7 @@ impl ControlPlane {
         let identity = self.manager_identity()?;
         let known = |collector: &Guarded| collector.log().matches(SYNCED).count();
         let before = {
-            let mut servers = lock(&self.servers);
+            let mut servers = self.servers.lock();
             let before = servers.collector.as_ref().map_or(0, known);
             if let Some(mut old) = servers.collector.take() {
                 old.kill()?;
@@ -257,7 +258,9 @@ impl ControlPlane {
         let started = Instant::now();
         // An API server that is away meanwhile is what some tests are about.
         while started.elapsed() < LEARN_LIMIT {
-            if lock(&self.servers)
+            if self
+                .servers
+                .lock()
                 .collector
                 .as_ref()
                 .is_none_or(|now| known(now) > before)
@@ -274,7 +277,7 @@ impl ControlPlane {
     /// A test that deletes a CRD and counts on the collection of what its instances own needs it. A collector that starts after
     /// the CRD is gone cannot ask whether an owner of that kind exists, and deletes nothing.
     pub fn keep_collector(&self) -> KeptCollector<'_> {
-        let _learning = lock(&self.learning);
+        let _learning = self.learning.lock();
         self.collector_kept.fetch_add(1, Ordering::SeqCst);
         KeptCollector(&self.collector_kept)
     }
@@ -282,7 +285,7 @@ impl ControlPlane {
     /// Ends all servers: for one that a test cannot drop, because it is borrowed for the time of the process. An idle one takes a
     /// twentieth of a core.
     pub fn end(&self) {
-        let mut servers = lock(&self.servers);
+        let mut servers = self.servers.lock();
         servers.clients.clear();
         servers.manager = None;
         servers.collector = None;
@@ -433,11 +436,6 @@ fn ended(server: &Guarded, status: std::process::ExitStatus) -> anyhow::Error {
     let tail = lines[lines.len().saturating_sub(15)..].join("\n");
     let name = server.log_path().file_stem().unwrap_or_default().display();
     anyhow::anyhow!("{name} ended ({status}); its last words:\n{tail}")
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic of another test while it held the lock leaves nothing half done.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

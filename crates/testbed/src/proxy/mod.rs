@@ -16,10 +16,11 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
+use parking_lot::Mutex;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
@@ -77,7 +78,7 @@ struct State {
 
 impl State {
     fn count(&self, what: &'static str) {
-        let mut fates = self.fates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fates = self.fates.lock();
         *fates.entry(what).or_default() += 1;
     }
 }
@@ -175,7 +176,7 @@ impl Proxy {
     /// answer.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         let fates = &self.state.fates;
-        fates.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        fates.lock().clone()
     }
 
     /// How many requests came.

@@ -16,12 +16,11 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::Arc,
-    time::Duration,
 };
 
 use jiff::{SignedDuration, Timestamp};
+use orkestra_cluster::requests::RETRY;
 use orkestra_core::{api::names, plan::GroupKind};
-use orkestra_ground::Backoff;
 
 use super::record::{
     Claim, Claimant, EXPIRY, Heartbeat, LeaseContent, ObjectVersion, RENEWAL, lease_of,
@@ -34,8 +33,6 @@ const MARGIN: SignedDuration = SignedDuration::from_mins(1);
 const LONG_GONE: SignedDuration = SignedDuration::from_hours(24);
 /// The clock is looked at every few seconds; a longer step is time that was not observed.
 const UNOBSERVED: SignedDuration = SignedDuration::from_mins(2);
-/// The delay after a refused write.
-const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
 
 /// The needs of an installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

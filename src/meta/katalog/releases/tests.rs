@@ -1,14 +1,12 @@
 //! A Katalog with the annotation is deleted, whatever its releases do.
 
-use std::{
-    convert::Infallible,
-    sync::{Arc, Mutex},
-};
+use std::{convert::Infallible, sync::Arc};
 
 use http::{Method, Request, Response};
 use kube::client::Body;
 use orkestra_cluster::client::flow::Flow;
 use orkestra_core::api::names;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tower::service_fn;
 
@@ -47,7 +45,7 @@ fn cluster(writes: &Writes) -> kube::Client {
                 _ => std::future::pending().await,
             };
             if method != Method::GET {
-                writes.lock().unwrap().push((method, body));
+                writes.lock().push((method, body));
             }
             let answer = Body::from(answer.to_string().into_bytes());
             Ok::<_, Infallible>(Response::builder().status(code).body(answer).unwrap())
@@ -114,7 +112,7 @@ async fn process(katalog: &mut KatalogController, period: Duration) {
 
 /// Returns the finalizers that the Katalog was written with, and the notes of Events.
 fn written(writes: &Writes) -> (Vec<Value>, Vec<Value>) {
-    let writes = writes.lock().unwrap();
+    let writes = writes.lock();
     let of = |of: Method| writes.iter().filter(move |(method, _)| *method == of);
     let finalizers = of(Method::PATCH).map(|(_, body)| body["metadata"]["finalizers"].clone());
     let notes = of(Method::POST).map(|(_, body)| body["note"].clone());

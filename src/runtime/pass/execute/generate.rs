@@ -104,10 +104,7 @@ impl Writer<'_> {
 
 /// Returns our labels, and the annotations that name the object itself and its owner, as a patch.
 fn child_patch(object: &Node) -> Node {
-    let text = |map: &str, name: &str| {
-        let metadata = object.get("metadata")?;
-        metadata.get(map)?.get(name).cloned()
-    };
+    let text = |map: &str, name: &str| object.meta(map)?.get(name).cloned();
     let labels = names::CHILD_LABELS.map(|name| (name, text("labels", name).unwrap_or_default()));
     let annotations = [names::ANNOTATION_CHILD, names::ANNOTATION_OWNER]
         .map(|name| (name, text("annotations", name).unwrap_or_default()));

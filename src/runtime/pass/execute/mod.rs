@@ -264,10 +264,7 @@ impl Writer<'_> {
         created: bool,
     ) -> Action {
         kind.store().answer(answer);
-        let version = answer
-            .get("metadata")
-            .and_then(|meta| meta.get("resourceVersion"))
-            .and_then(Node::as_str);
+        let version = answer.meta_text("resourceVersion");
         if let (Some(before), Some(version)) = (before, version) {
             doubt(kind, before, &version.into());
         }

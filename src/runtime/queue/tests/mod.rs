@@ -8,13 +8,14 @@ mod workers;
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use futures::FutureExt;
+use parking_lot::Mutex;
 use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::*;
@@ -302,7 +303,7 @@ async fn under_real_threads_no_wake_up_is_lost_and_no_key_is_run_twice_at_once()
                 assert_eq!(running[at].fetch_add(1, Ordering::SeqCst), 0);
                 let version = wanted[at].load(Ordering::SeqCst);
                 tokio::task::yield_now().await;
-                seen.lock().unwrap().insert(taken.key, version);
+                seen.lock().insert(taken.key, version);
                 assert_eq!(running[at].fetch_sub(1, Ordering::SeqCst), 1);
             }
             .boxed()
@@ -337,7 +338,7 @@ async fn under_real_threads_no_wake_up_is_lost_and_no_key_is_run_twice_at_once()
     };
     timeout(Duration::from_secs(30), settled).await.unwrap();
     assert_eq!(workers.count(), 8);
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock();
     for key in 0..KEYS {
         let last = wanted[usize::try_from(key).unwrap()].load(Ordering::SeqCst);
         assert_eq!(seen.get(&key).copied().unwrap_or_default(), last, "{key}");

@@ -198,7 +198,7 @@ async fn waits_beside(hot: &[GroupedKey]) -> Vec<Duration> {
             tokio::spawn(async move {
                 while let Some(taken) = queue.take().await {
                     if !hot.contains(&taken.key) {
-                        waits.lock().unwrap().push(taken.waited);
+                        waits.lock().push(taken.waited);
                     }
                     sleep(Duration::from_millis(5)).await;
                     taken.done();
@@ -217,7 +217,7 @@ async fn waits_beside(hot: &[GroupedKey]) -> Vec<Duration> {
     for worker in workers {
         worker.await.unwrap();
     }
-    let mut waits = std::mem::take(&mut *waits.lock().unwrap());
+    let mut waits = std::mem::take(&mut *waits.lock());
     assert!(waits.len() + 2 >= TURNS as usize, "{}", waits.len());
     waits.sort();
     waits

@@ -105,7 +105,7 @@ async fn workers_grow_while_keys_wait_and_go_when_they_have_been_idle() {
     let workers = WorkerCount { least: 2, most: 6 };
     let counted = {
         let reported = reported.clone();
-        move |count| reported.lock().unwrap().push(count)
+        move |count| reported.lock().push(count)
     };
     let workers = QueueWorkers::start("pond", queue.clone(), workers, counted, |taken| {
         async move {
@@ -126,7 +126,7 @@ async fn workers_grow_while_keys_wait_and_go_when_they_have_been_idle() {
     assert_eq!(workers.count(), 6);
     sleep(SURPLUS_IDLE).await;
     assert_eq!(workers.count(), 2);
-    assert_eq!(*reported.lock().unwrap(), [2, 3, 4, 5, 6, 5, 4, 3, 2]);
+    assert_eq!(*reported.lock(), [2, 3, 4, 5, 6, 5, 4, 3, 2]);
     // The remaining workers take new keys.
     queue.add(60, Lane::Changed);
     sleep(Duration::from_millis(1)).await;

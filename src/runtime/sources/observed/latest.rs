@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use orkestra_core::{
@@ -12,8 +12,7 @@ use orkestra_core::{
         record::Uid,
     },
 };
-
-use crate::runtime::lock::lock;
+use parking_lot::Mutex;
 
 /// The Events of one entry, by their leads.
 #[derive(Default)]
@@ -29,7 +28,7 @@ impl Latest {
     /// Records the current lead of the Event of that key. `lead` reads the store under the lock, so the last caller has seen
     /// the newest state.
     pub(super) fn refresh(&self, key: &ObjectKey, lead: impl FnOnce() -> Option<Lead>) {
-        let mut index = lock(&self.0);
+        let mut index = self.0.lock();
         let lead = lead();
         if index.leads.get(key) == lead.as_ref() {
             return;
@@ -50,7 +49,7 @@ impl Latest {
 
     /// Returns all Events with one of `leads`.
     pub(super) fn all(&self, leads: &[(Lead, Option<Uid>)]) -> Vec<ObjectKey> {
-        let index = lock(&self.0);
+        let index = self.0.lock();
         let found = leads.iter().filter_map(|(lead, _)| index.events.get(lead));
         found.flatten().cloned().collect()
     }
@@ -62,7 +61,7 @@ impl Latest {
         leads: &[(Lead, Option<Uid>)],
         get: impl Fn(&ObjectKey) -> Option<Arc<ObservedRecord>>,
     ) -> Option<Arc<ObservedRecord>> {
-        let index = lock(&self.0);
+        let index = self.0.lock();
         let mut latest: Option<Arc<ObservedRecord>> = None;
         for (lead, uid) in leads {
             let events = index.events.get(lead).into_iter().flatten();
@@ -150,7 +149,7 @@ mod tests {
         assert_eq!(latest(&index, &events, &[(of("pond"), None)]), "");
         assert_eq!(latest(&index, &events, &[(of("lake"), None)]), "a");
         index.refresh(&key("a"), || None);
-        let left = lock(&index.0);
+        let left = index.0.lock();
         assert!(left.leads.is_empty() && left.events.is_empty());
     }
 }

@@ -19,10 +19,11 @@ mod tests;
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
 use orkestra_ground::tasks::{self, Ends, Task};
+use parking_lot::Mutex;
 use tokio::{
     sync::{Notify, oneshot},
     time::{Instant, sleep_until},
@@ -57,7 +58,7 @@ struct FlowState {
 
 impl fmt::Debug for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.state();
+        let state = self.0.state.lock();
         f.debug_struct("Flow")
             .field("limit", &state.limit.current())
             .field("in_flight", &state.shares.in_flight())
@@ -84,7 +85,7 @@ impl Flow {
     /// Counts into `metrics` from now on; later calls have no effect.
     pub fn count_into(&self, metrics: FlowMetrics) {
         if self.0.metrics.set(metrics).is_ok() {
-            self.publish(&self.state());
+            self.publish(&self.0.state.lock());
         }
     }
 
@@ -96,7 +97,7 @@ impl Flow {
             flow: self.clone(),
             share: share.clone(),
             ticket: {
-                let mut state = self.state();
+                let mut state = self.0.state.lock();
                 let ticket = state.shares.ask(share);
                 state.waiting.insert(ticket, sender);
                 self.let_go(&mut state);
@@ -121,13 +122,9 @@ impl Flow {
     /// Waits until no request is in flight, for work that must not compete with requests.
     pub async fn idle(&self) {
         let idle = self.0.idle.notified();
-        if self.state().shares.in_flight() > 0 {
+        if self.0.state.lock().shares.in_flight() > 0 {
             idle.await;
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, FlowState> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts every request that may start.
@@ -153,7 +150,7 @@ impl Flow {
             pause.keep(Ends::freely(), (self.clone(), until), |(flow, until)| {
                 Box::pin(async move {
                     sleep_until(*until).await;
-                    flow.let_go(&mut flow.state());
+                    flow.let_go(&mut flow.0.state.lock());
                 })
             });
         }
@@ -167,7 +164,7 @@ impl Flow {
 
     /// A request has finished or was cancelled.
     fn done(&self, permit: &Permit) {
-        let mut state = self.state();
+        let mut state = self.0.state.lock();
         let now = Instant::now();
         if let Some(heard) = permit.heard.get() {
             let used = state.shares.in_flight();
@@ -192,7 +189,7 @@ struct QueuedRequest {
 impl Drop for QueuedRequest {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
-        let mut state = self.flow.state();
+        let mut state = self.flow.0.state.lock();
         state.waiting.remove(&ticket);
         if !state.shares.give_up(&self.share, ticket) {
             // It already had its turn, which is not used.

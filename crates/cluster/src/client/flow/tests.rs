@@ -61,8 +61,8 @@ async fn whoever_gives_up_gives_its_turn_back_before_and_after_it_came() {
     drop(second);
     assert!(idle.now_or_never().is_some());
     assert!(flow.idle().now_or_never().is_some());
-    assert_eq!(flow.state().shares.in_flight(), 0);
-    assert!(flow.state().waiting.is_empty());
+    assert_eq!(flow.0.state.lock().shares.in_flight(), 0);
+    assert!(flow.0.state.lock().waiting.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,7 +123,7 @@ async fn an_operator_that_floods_does_not_slow_another_one() {
         assert_eq!(took, Duration::from_millis(20));
     }
     // The flood continues: none of its requests is lost.
-    while flow.state().shares.has_waiting() {
+    while flow.0.state.lock().shares.has_waiting() {
         advance(Duration::from_millis(20)).await;
     }
     sleep(Duration::from_secs(1)).await;
@@ -142,10 +142,10 @@ async fn a_request_that_is_given_up_after_ten_seconds_shows_an_unhealthy_server(
     };
     // A short wait may have been cancelled for any reason.
     assert!(ask(3).await.is_err());
-    assert_eq!(flow.state().limit.current(), 32);
+    assert_eq!(flow.0.state.lock().limit.current(), 32);
     assert!(ask(30).await.is_err());
-    assert_eq!(flow.state().limit.current(), 16);
-    assert_eq!(flow.state().shares.in_flight(), 0);
+    assert_eq!(flow.0.state.lock().limit.current(), 16);
+    assert_eq!(flow.0.state.lock().shares.in_flight(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,5 +161,5 @@ async fn a_turn_that_was_awaited_before_is_not_awaited_again() {
     request.extensions_mut().insert(permits.next().unwrap());
     let answered = service.oneshot(request).now_or_never();
     assert!(answered.is_some());
-    assert_eq!(flow.state().shares.in_flight(), permits.len());
+    assert_eq!(flow.0.state.lock().shares.in_flight(), permits.len());
 }

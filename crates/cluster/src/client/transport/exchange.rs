@@ -2,7 +2,7 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -14,6 +14,7 @@ use hyper::{
     client::conn::{http1, http2},
 };
 use orkestra_ground::tasks::{self, Task};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::BoxError;
 
@@ -45,7 +46,7 @@ impl Sender for ConnectionSender {
         match self {
             Self::Two(sender) => sender.is_closed(),
             Self::One(sender) => {
-                let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);
+                let sender = sender.lock();
                 sender.as_ref().is_some_and(http1::SendRequest::is_closed)
             }
         }
@@ -73,7 +74,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if self.reusable {
-            let mut book = self.pool.book();
+            let mut book = self.pool.book.lock();
             book.connections.leave(self.id, Instant::now());
         } else {
             self.pool.forget(self.id);
@@ -176,7 +177,7 @@ async fn alone(
     mut slot: Slot,
     request: Request<Body>,
 ) -> Result<Response<Answer>, Unanswered> {
-    let taken = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let taken = place.lock().take();
     let Some(mut sender) = taken else {
         return Err(Unanswered::Unsent(Box::new(request)));
     };
@@ -198,7 +199,7 @@ async fn alone(
         // Moves the whole slot, not only the field that is used below.
         let mut slot = slot;
         if sender.ready().await.is_ok() {
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+            *place.lock() = Some(sender);
             slot.reusable = true;
         }
     });

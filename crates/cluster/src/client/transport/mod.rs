@@ -17,7 +17,7 @@ mod tests;
 use std::{
     collections::HashMap,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     task::{Context, Poll},
     time::Duration,
 };
@@ -31,6 +31,7 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Config;
 use orkestra_ground::tasks::{self, Ends, Task};
+use parking_lot::Mutex;
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep, timeout},
@@ -108,15 +109,11 @@ impl Service<Request<kube::client::Body>> for Transport {
 }
 
 impl Pool {
-    fn book(&self) -> MutexGuard<'_, Connected> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns a place on a connection, which is opened if necessary.
     async fn seat(self: &Arc<Self>, used_for: Use) -> Result<(Slot, ConnectionSender), BoxError> {
         for _ in 0..ATTEMPTS {
             let dial = {
-                let mut book = self.book();
+                let mut book = self.book.lock();
                 match book.connections.seat(used_for, Instant::now()) {
                     StreamSlot::Taken(id, cluster) => {
                         return Ok((Slot::new(self.clone(), id), cluster));
@@ -149,7 +146,7 @@ impl Pool {
     }
 
     fn forget(&self, id: Id) {
-        let mut book = self.book();
+        let mut book = self.book.lock();
         book.connections.remove(id);
         book.dials.remove(&id);
     }
@@ -173,7 +170,7 @@ async fn make(
         }
     };
     {
-        let mut book = pool.book();
+        let mut book = pool.book.lock();
         let now = Instant::now();
         book.connections.opened(id, cluster, open.limit(), now);
         book.dials.remove(&id);
@@ -270,7 +267,7 @@ async fn tend(pool: &Weak<Pool>, id: Id, open: Open) {
 /// Closes the connection if it is idle, by dropping its sender; records how many requests it takes.
 fn look_after(pool: &Weak<Pool>, id: Id, limit: Option<usize>) {
     let Some(pool) = pool.upgrade() else { return };
-    let mut book = pool.book();
+    let mut book = pool.book.lock();
     if let Some(limit) = limit {
         book.connections.limit(id, limit);
     }

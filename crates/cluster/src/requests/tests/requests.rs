@@ -1,7 +1,6 @@
 //! Requests as they arrive: what each verb sends, and when it is sent and given up.
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::*;
@@ -190,12 +189,12 @@ fn slow_lists(most: &Arc<Mutex<(usize, usize)>>) -> Cluster {
         let most = most.clone();
         async move {
             {
-                let mut most = most.lock().unwrap();
+                let mut most = most.lock();
                 most.0 += 1;
                 most.1 = most.1.max(most.0);
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
-            most.lock().unwrap().0 -= 1;
+            most.lock().0 -= 1;
             let body = axum::body::Body::from(r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#);
             Ok::<_, std::convert::Infallible>(http::Response::new(body))
         }
@@ -222,5 +221,5 @@ async fn no_more_than_a_few_pages_are_read_at_once() {
     for list in lists.collect::<Vec<_>>() {
         list.await.unwrap();
     }
-    assert_eq!(*most.lock().unwrap(), (0, PAGES_AT_ONCE));
+    assert_eq!(*most.lock(), (0, PAGES_AT_ONCE));
 }

@@ -5,7 +5,7 @@ pub(super) mod handle;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -16,6 +16,7 @@ use orkestra_core::{
     reconcile::record::Identity,
     value::{Node, Path, Projection},
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{Notify, watch},
     task::AbortHandle,
@@ -105,10 +106,6 @@ struct Subscription<R> {
     subscriber: Option<Subscriber<R>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl<R: Record> Shared<R> {
     pub(super) fn new(watched: Watched, page: u32, paths: &[Path], reports: Reports) -> Self {
         let reading = Reading::new::<R>(Spec::new(watched.served.group_kind(), paths));
@@ -137,7 +134,7 @@ impl<R: Record> Shared<R> {
 
     /// Locks the records, for one step at a time.
     pub(super) fn records(&self) -> MutexGuard<'_, Records<R>> {
-        lock(&self.records)
+        self.records.lock()
     }
 
     /// The number of records, and their bytes.
@@ -148,24 +145,24 @@ impl<R: Record> Shared<R> {
 
     /// Releases a seat.
     pub(super) fn leave(&self, seat: u64) {
-        lock(&self.readers).leave(seat);
+        self.readers.lock().leave(seat);
     }
 
     /// True if that seat is the first of those taken.
     pub(super) fn is_first(&self, seat: u64) -> bool {
-        let readers = lock(&self.readers);
+        let readers = self.readers.lock();
         readers.seats.first().is_some_and(|one| one.number == seat)
     }
 
     /// Returns how to read records, and its generation.
     pub(super) fn reading(&self) -> (Arc<Reading>, u64) {
-        let readers = lock(&self.readers);
+        let readers = self.readers.lock();
         (readers.reading.clone(), readers.generation)
     }
 
     /// True if a reader needs more fields than the last list was made for.
     pub(super) fn wants_list(&self) -> bool {
-        let readers = lock(&self.readers);
+        let readers = self.readers.lock();
         readers
             .synced
             .is_none_or(|synced| synced < readers.generation)
@@ -173,7 +170,7 @@ impl<R: Record> Shared<R> {
 
     /// Records that a list for that generation is complete.
     pub(super) fn synced(&self, generation: u64) {
-        lock(&self.readers).publish(|readers| {
+        self.readers.lock().publish(|readers| {
             readers.synced = Some(generation);
             readers.recovered();
         });
@@ -181,13 +178,15 @@ impl<R: Record> Shared<R> {
 
     /// Records that the API server answers again.
     pub(super) fn healthy(&self) {
-        lock(&self.readers).publish(Readers::recovered);
+        self.readers.lock().publish(Readers::recovered);
     }
 
     /// Records that the kind cannot be read. `outages` is the number of ended outages of the API server, none during one.
     pub(super) fn failing(&self, problem: WatchProblem, outages: Option<u64>) {
         count(&self.counts.failures);
-        lock(&self.readers).publish(|readers| readers.fail(problem, outages));
+        self.readers
+            .lock()
+            .publish(|readers| readers.fail(problem, outages));
     }
 
     /// Reports that a response is older than the state known before the request: the API server may have been restored to an
@@ -249,7 +248,7 @@ impl<R: Record> Shared<R> {
         let mut subscribers: Option<Vec<Subscriber<R>>> = None;
         for change in changes {
             let subscribers =
-                subscribers.get_or_insert_with(|| lock(&self.readers).subscribers(except));
+                subscribers.get_or_insert_with(|| self.readers.lock().subscribers(except));
             for subscriber in subscribers {
                 if catch_unwind(AssertUnwindSafe(|| subscriber(&change))).is_err() {
                     count(&self.counts.panics);
@@ -367,7 +366,7 @@ impl<R: Record> Informer<R> {
         subscriber: Option<Subscriber<R>>,
     ) -> Handle<R> {
         let shared = &self.shared;
-        let mut readers = lock(&shared.readers);
+        let mut readers = shared.readers.lock();
         if !readers.reading.spec.covers(paths) {
             let mut spec = readers.reading.spec.clone();
             spec.widen(paths);

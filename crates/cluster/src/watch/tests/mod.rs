@@ -8,10 +8,7 @@ mod scoped;
 mod trouble;
 mod unread;
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use orkestra_core::{
     plan::{GroupKind, ObjectKey},
@@ -19,6 +16,7 @@ use orkestra_core::{
     value::Path,
 };
 use orkestra_ground::Entropy;
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use super::{
@@ -65,7 +63,7 @@ fn notebook<R: Record>() -> (Reported, Option<Subscriber<R>>) {
     let reported = Reported::default();
     let notes = reported.clone();
     let subscriber: Subscriber<R> = Arc::new(move |change| {
-        notes.lock().unwrap().push((
+        notes.lock().push((
             change.key.name.to_string(),
             change.before.is_some(),
             change.after.is_some(),
@@ -75,7 +73,7 @@ fn notebook<R: Record>() -> (Reported, Option<Subscriber<R>>) {
 }
 
 fn take(reported: &Reported) -> Vec<(String, bool, bool)> {
-    std::mem::take(&mut reported.lock().unwrap())
+    std::mem::take(&mut reported.lock())
 }
 
 fn reported_of(name: &str, before: bool, after: bool) -> Vec<(String, bool, bool)> {

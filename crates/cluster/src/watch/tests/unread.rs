@@ -25,13 +25,13 @@ struct Reported(Arc<Mutex<(usize, Vec<ObjectKey>)>>);
 impl Reported {
     /// The number of unreadable objects, and the number of reports.
     fn counts(&self) -> (usize, usize) {
-        let collected = self.0.lock().unwrap();
+        let collected = self.0.lock();
         (collected.0, collected.1.len())
     }
 
     /// The number of reports about a namespace; an empty one is none.
     fn of(&self, namespace: &str) -> usize {
-        let collected = self.0.lock().unwrap();
+        let collected = self.0.lock();
         let keys = collected.1.iter();
         keys.filter(|key| key.namespace.as_deref().unwrap_or_default() == namespace)
             .count()
@@ -45,11 +45,11 @@ impl Report for Reported {
             ("Website", false),
             "{object:?}"
         );
-        self.0.lock().unwrap().1.push(object.key.clone());
+        self.0.lock().1.push(object.key.clone());
     }
 
     fn count(&self, before: usize, after: usize) {
-        let mut counts = self.0.lock().unwrap();
+        let mut counts = self.0.lock();
         counts.0 = counts.0 + after - before;
     }
 }

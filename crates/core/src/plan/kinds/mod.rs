@@ -147,7 +147,7 @@ pub(crate) fn name_rule(kind: &GroupKind) -> NameRule {
 }
 
 /// Guesses the English plural of a kind, which most CRDs use.
-pub(crate) fn guess_plural(kind: &str) -> String {
+pub fn guess_plural(kind: &str) -> String {
     let lower = kind.to_ascii_lowercase();
     if ["s", "x", "z", "ch", "sh"]
         .iter()
@@ -271,6 +271,7 @@ mod tests {
             ("Gateway", "gateways"),
             ("Ingress", "ingresses"),
             ("Box", "boxes"),
+            ("Branch", "branches"),
         ] {
             assert_eq!(guess_plural(kind), plural);
         }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     super::{
-        metadata::{NAMESPACE, group_kind, meta},
+        metadata::{NAMESPACE, group_kind},
         reason::Reason,
         record::Observed,
         render::{RenderError, Renderer, Setting},
@@ -79,7 +79,7 @@ fn assumed(given: Given<'_>, read: &CrossRead) -> Answer {
     };
     let candidates = given.others.iter();
     let candidates = candidates.filter(|object| is_meant(entry, read, object));
-    match candidates.min_by_key(|object| text(object, "name")) {
+    match candidates.min_by_key(|object| object.meta_text("name")) {
         Some(object) => Answer::Ready(Arc::new(project(object, &entry.reads))),
         None => Answer::Absent,
     }
@@ -93,23 +93,19 @@ fn is_meant(entry: &CrossPlan, read: &CrossRead, object: &Node) -> bool {
             found.is_none_or(|found| target.refusal(&found).is_none())
         }
     };
-    let namespace = text(object, "namespace");
+    let namespace = object.meta_text("namespace");
     let is_there = match read.namespace.as_deref() {
         Some(wanted) => namespace.unwrap_or(NAMESPACE) == wanted,
         None => true,
     };
     let is_chosen = match &read.by {
-        CrossBy::Name(name) => text(object, "name") == Some(name),
+        CrossBy::Name(name) => object.meta_text("name") == Some(name),
         CrossBy::Labels(labels) => labels.iter().all(|(key, value)| {
             let label = object.at(&label_path(key));
             label.and_then(Node::as_str) == Some(value)
         }),
     };
     is_of_kind && is_there && is_chosen
-}
-
-fn text<'a>(object: &'a Node, field: &str) -> Option<&'a str> {
-    meta(object, field)?.as_str()
 }
 
 /// True if the selection of the resource depends on other resources.

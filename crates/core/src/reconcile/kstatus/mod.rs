@@ -63,11 +63,7 @@ pub(super) fn looks_at() -> impl Iterator<Item = Path> {
 
 /// Returns the readiness of `object`, of kind `kind`.
 pub fn readiness(kind: &GroupKind, object: &Node) -> Readiness {
-    if object
-        .get("metadata")
-        .and_then(|meta| meta.get("deletionTimestamp"))
-        .is_some()
-    {
+    if object.meta("deletionTimestamp").is_some() {
         return progress("being deleted");
     }
     let generation = object

@@ -63,7 +63,7 @@ pub(super) fn owner(object: &Node, plan: &OperatorPlan, cr: &CrRecord, had_no_ui
     let judge = |is_this| if is_this { Owner::This } else { Owner::Other };
     let (own, key) = (plan.resource.group_kind(), &cr.id.key);
     let is_own_uid = |uid: Option<&str>| uid.is_some_and(|uid| cr.id.uid == *uid);
-    let owners = field(object, "ownerReferences").and_then(Node::as_list);
+    let owners = object.meta("ownerReferences").and_then(Node::as_list);
     let mut owners = owners.unwrap_or_default().iter();
     if let Some(owner) = owners.find(|owner| is_true(owner, "controller")) {
         let text = |field| owner.get(field).and_then(Node::as_str);
@@ -71,8 +71,10 @@ pub(super) fn owner(object: &Node, plan: &OperatorPlan, cr: &CrRecord, had_no_ui
             || group_kind(owner).is_ok_and(|kind| kind == own) && text("name") == Some(&*key.name);
         return judge(is_own_uid(text("uid")) || (had_no_uid && is_same()));
     }
-    let annotation = |name| field(object, "annotations")?.get(name)?.as_str();
-    if let Some(mark) = annotation(names::ANNOTATION_OWNER).and_then(OwnerMark::parse) {
+    if let Some(mark) = object
+        .annotation(names::ANNOTATION_OWNER)
+        .and_then(OwnerMark::parse)
+    {
         let is_same = mark.kind == own && mark.key == *key;
         return judge(mark.uid == cr.id.uid || (had_no_uid && is_same));
     }
@@ -80,7 +82,7 @@ pub(super) fn owner(object: &Node, plan: &OperatorPlan, cr: &CrRecord, had_no_ui
     if label.is_some() {
         return judge(is_own_uid(label));
     }
-    if annotation(names::ANNOTATION_CHILD).is_some() {
+    if object.annotation(names::ANNOTATION_CHILD).is_some() {
         Owner::This
     } else {
         Owner::Unknown
@@ -101,8 +103,8 @@ pub(super) fn child(
     created: Timestamp,
 ) -> Result<Node, Malformed> {
     let kind = group_kind(&object)?;
-    let name = field(&object, "name")
-        .and_then(Node::as_str)
+    let name = object
+        .meta_text("name")
         .ok_or(Malformed("name"))?
         .to_owned();
     complete(&mut object, None, created);
@@ -148,10 +150,9 @@ pub(in crate::reconcile) fn answer(
     match read {
         Read::Object(key) => {
             let is_meant = |object: &&Node| {
-                let text = |name| field(object, name).and_then(Node::as_str);
                 group_kind(object).is_ok_and(|kind| kind == key.kind)
-                    && text("name") == Some(&*key.object.name)
-                    && text("namespace") == key.object.namespace.as_deref()
+                    && object.meta_text("name") == Some(&*key.object.name)
+                    && object.meta_text("namespace") == key.object.namespace.as_deref()
             };
             let found = objects.iter().find(is_meant);
             found.map_or(Answer::Absent, |object| {
@@ -226,12 +227,10 @@ fn complete(object: &mut Node, namespace: Option<&str>, now: Timestamp) {
     }
 }
 
-fn field<'a>(object: &'a Node, name: &str) -> Option<&'a Node> {
-    object.get("metadata")?.get(name)
-}
-
 fn has(object: &Node, name: &str) -> bool {
-    field(object, name).is_some_and(|value| !value.is_empty_value())
+    object
+        .meta(name)
+        .is_some_and(|value| !value.is_empty_value())
 }
 
 fn remove(object: &mut Node, parents: &[&str], name: &str) {

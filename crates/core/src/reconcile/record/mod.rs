@@ -20,7 +20,7 @@ use super::{
     identity::from_hex,
     inventory::Inventory,
     kstatus::{self, Readiness},
-    metadata::{annotation, controller, in_metadata, label, meta},
+    metadata::{controller, in_metadata},
     owned::{self, OwnValues, Ownership},
     requested::Requested,
 };
@@ -46,7 +46,7 @@ const CR_LABELS: [&str; 3] = [
 pub fn is_child(object: &Node) -> bool {
     names::OF_CHILDREN
         .iter()
-        .any(|name| label(object, name).is_some())
+        .any(|name| object.label(name).is_some())
 }
 
 /// What is kept of a custom resource.
@@ -93,7 +93,8 @@ impl CrRecord {
     /// # Errors
     /// [`Malformed`] as for [`Identity::read`].
     pub fn read(object: &Node, paths: &[Path]) -> Result<Self, Malformed> {
-        let finalizers = meta(object, "finalizers")
+        let finalizers = object
+            .meta("finalizers")
             .and_then(Node::as_list)
             .unwrap_or_default();
         let (ours, others): (Vec<&str>, Vec<&str>) = finalizers
@@ -102,23 +103,25 @@ impl CrRecord {
             .partition(|name| *name == names::FINALIZER);
         Ok(Self {
             id: Identity::read(object)?,
-            generation: meta(object, "generation")
+            generation: object
+                .meta("generation")
                 .and_then(Node::as_i64)
                 .unwrap_or_default(),
-            deleting: meta(object, "deletionTimestamp").is_some(),
-            deleted: meta(object, "deletionTimestamp")
-                .and_then(Node::as_str)
+            deleting: object.meta("deletionTimestamp").is_some(),
+            deleted: object
+                .meta_text("deletionTimestamp")
                 .and_then(|text| text.parse().ok()),
-            skips_on_delete: annotation(object, names::ANNOTATION_SKIP_ON_DELETE) == Some("true"),
+            skips_on_delete: object.annotation(names::ANNOTATION_SKIP_ON_DELETE) == Some("true"),
             finalizer: !ours.is_empty(),
             other_finalizers: others.into_iter().map(Box::from).collect(),
-            managed: label(object, names::LABEL_MANAGED) == Some("true"),
+            managed: object.label(names::LABEL_MANAGED) == Some("true"),
             is_child: is_child(object),
-            inventory: annotation(object, names::ANNOTATION_INVENTORY)
+            inventory: object
+                .annotation(names::ANNOTATION_INVENTORY)
                 .map(Inventory::parse)
                 .unwrap_or_default()
                 .share(),
-            requested: Requested::read(|name| annotation(object, name)).map(Box::new),
+            requested: Requested::read(|name| object.annotation(name)).map(Box::new),
             holds: Holds::read(object, paths),
             view: project(object, paths),
             unread: fault_of(object, || Self::looks_at(paths)),
@@ -243,21 +246,23 @@ impl ChildRecord {
             name: &id.key.name,
             owner: owner.as_ref(),
         };
-        let ownership = Ownership::read(meta(object, "managedFields"), own).share();
-        let names_itself = annotation(object, names::ANNOTATION_CHILD)
+        let ownership = Ownership::read(object.meta("managedFields"), own).share();
+        let names_itself = object
+            .annotation(names::ANNOTATION_CHILD)
             .is_some_and(|text| text == child_mark(kind, &id.key.name));
-        let created: Option<Timestamp> = meta(object, "creationTimestamp")
-            .and_then(Node::as_str)
+        let created: Option<Timestamp> = object
+            .meta_text("creationTimestamp")
             .and_then(|text| text.parse().ok());
         let record = Self {
             created: created.and_then(|created| NonZeroI64::new(created.as_second())),
             controlled: controller(object).is_some(),
             owner,
             // Our own hashes have one form: any other text is not one of them.
-            applied: annotation(object, names::ANNOTATION_APPLIED)
+            applied: object
+                .annotation(names::ANNOTATION_APPLIED)
                 .and_then(|text| from_hex(text.bytes())),
             names_itself,
-            deleting: meta(object, "deletionTimestamp").is_some(),
+            deleting: object.meta("deletionTimestamp").is_some(),
             ownership,
             readiness: None,
             proof,

@@ -16,7 +16,7 @@ use crate::{
     plan::{GroupKind, ObjectKey},
     reconcile::{
         identity::Uid,
-        metadata::{controller, in_metadata, meta, owner_label},
+        metadata::{controller, in_metadata, owner_label},
     },
     value::{Node, Path},
 };
@@ -89,7 +89,7 @@ pub(super) struct Proof {
 impl Proof {
     /// Reads it; `None` for most objects.
     pub(super) fn read(object: &Node) -> Option<Box<Self>> {
-        let text = |map: &str, name: &str| meta(object, map)?.get(name)?.as_str();
+        let text = |map: &str, name: &str| object.meta(map)?.get(name)?.as_str();
         let mut proof = Self::default();
         if controller(object).is_none() {
             proof.mark = text("annotations", names::ANNOTATION_OWNER).and_then(OwnerMark::parse);
@@ -99,8 +99,8 @@ impl Proof {
             proof.adopted = text("annotations", names::ANNOTATION_ADOPTED) == Some("true");
             proof.tracked = TRACKING.iter().any(|[map, name]| text(map, name).is_some());
         }
-        if meta(object, "deletionTimestamp").is_some() {
-            let finalizers = meta(object, "finalizers").and_then(Node::as_list);
+        if object.meta("deletionTimestamp").is_some() {
+            let finalizers = object.meta("finalizers").and_then(Node::as_list);
             let finalizers = finalizers.unwrap_or_default().iter();
             proof.finalizers = finalizers.filter_map(Node::as_str).map(Box::from).collect();
         }

@@ -89,14 +89,12 @@ impl<'a> Actor<'a> {
     }
 
     pub(super) fn is_deleting(&self) -> bool {
-        let metadata = self.cr.get("metadata");
-        metadata.is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
+        self.cr.meta("deletionTimestamp").is_some()
     }
 
     /// Takes the operator's finalizers off; whether any was there.
     pub(super) fn release(&mut self) -> bool {
-        let finalizers = |cr: &Node| cr.get("metadata")?.get("finalizers").cloned();
-        let Some(Node::List(list)) = finalizers(&self.cr) else {
+        let Some(Node::List(list)) = self.cr.meta("finalizers").cloned() else {
             return false;
         };
         let others = &self.plan.other_finalizers;
@@ -112,8 +110,7 @@ impl<'a> Actor<'a> {
 
     /// Whether nothing holds it.
     pub(super) fn is_free(&self) -> bool {
-        let metadata = self.cr.get("metadata");
-        let finalizers = metadata.and_then(|metadata| metadata.get("finalizers")?.as_list());
+        let finalizers = self.cr.meta("finalizers").and_then(Node::as_list);
         finalizers.is_none_or(<[Node]>::is_empty)
     }
 
@@ -123,10 +120,7 @@ impl<'a> Actor<'a> {
         let own = self.plan.finalizer.then_some(names::FINALIZER);
         let others = self.plan.other_finalizers.iter().map(|name| &**name);
         for finalizer in own.into_iter().chain(others) {
-            let list = self
-                .cr
-                .get("metadata")
-                .and_then(|meta| meta.get("finalizers"));
+            let list = self.cr.meta("finalizers");
             if let Some(list) = with_text(list, finalizer) {
                 set_in(&mut self.cr, &["metadata"], "finalizers", list);
             }
@@ -157,10 +151,7 @@ pub(super) fn complete(
     namespaced: bool,
     now: Timestamp,
 ) -> Result<(), Malformed> {
-    let has_uid = object
-        .get("metadata")
-        .and_then(|meta| meta.get("uid"))
-        .is_some();
+    let has_uid = object.meta("uid").is_some();
     if !has_uid {
         let id = uid(&key_of(object)?.to_string());
         set_in(object, &["metadata"], "uid", Node::from(id));

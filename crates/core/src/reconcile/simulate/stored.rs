@@ -70,8 +70,7 @@ impl Stored {
     pub(super) fn update(&mut self, rendered: &Node, serial: u64) {
         let mut object = rendered.clone();
         for name in SERVER {
-            let kept = self.object.get("metadata").and_then(|meta| meta.get(name));
-            if let Some(kept) = kept {
+            if let Some(kept) = self.object.meta(name) {
                 set_in(&mut object, &["metadata"], name, kept.clone());
             }
         }
@@ -106,9 +105,7 @@ pub(super) fn version(object: &mut Node, serial: u64) {
 
 /// Increments the generation.
 pub(super) fn next_generation(object: &mut Node) {
-    let before = object
-        .get("metadata")
-        .and_then(|meta| meta.get("generation"));
+    let before = object.meta("generation");
     let next = before.and_then(Node::as_i64).unwrap_or_default() + 1;
     set_in(object, &["metadata"], "generation", Node::Int(next));
 }
@@ -126,12 +123,11 @@ fn written_by(manager: &str) -> Node {
 
 /// Returns the key of an object.
 pub(super) fn key_of(object: &Node) -> Result<ChildKey, Malformed> {
-    let text = |name| object.get("metadata")?.get(name)?.as_str();
     Ok(ChildKey {
         kind: group_kind(object)?,
         object: ObjectKey {
-            namespace: text("namespace").map(Key::from),
-            name: text("name").ok_or(Malformed("name"))?.into(),
+            namespace: object.meta_text("namespace").map(Key::from),
+            name: object.meta_text("name").ok_or(Malformed("name"))?.into(),
         },
     })
 }

@@ -89,7 +89,9 @@ impl Pass<'_, '_> {
     ) -> Result<bool, RenderError> {
         if let Some(after) = generated.renew_after {
             // An annotation that was removed or is invalid is ignored.
-            let generated = annotation(record, ANNOTATION_GENERATED_AT)
+            let generated = record
+                .view
+                .annotation(ANNOTATION_GENERATED_AT)
                 .and_then(|text| text.parse().ok())
                 .or_else(|| record.created());
             let due = generated.map_or(self.now, |generated| later(generated, after));
@@ -101,7 +103,7 @@ impl Pass<'_, '_> {
         let Some(certificate) = generated.certificate.as_ref().filter(|_| !generated.once) else {
             return Ok(false);
         };
-        let issued_for = annotation(record, ANNOTATION_ISSUED_FOR);
+        let issued_for = record.view.annotation(ANNOTATION_ISSUED_FOR);
         let body = renderer.tree(&declared.body)?.unwrap_or_default();
         let names = names(renderer, certificate)?;
         let is_other = issued_for != Some(&*for_what(&body, &names, certificate));
@@ -291,15 +293,6 @@ fn failed(path: &str, reason: Reason, message: impl Into<String>) -> RenderError
 /// A placeholder error for a requested answer; the pass is called again with it.
 pub(super) fn missing_answer(path: &str) -> RenderError {
     failed(path, Reason::Unavailable, "it is asked for")
-}
-
-fn annotation<'a>(record: &'a ChildRecord, name: &str) -> Option<&'a str> {
-    record
-        .view
-        .get("metadata")?
-        .get("annotations")?
-        .get(name)?
-        .as_str()
 }
 
 /// Truncates to whole seconds, as in annotations.

@@ -124,8 +124,5 @@ fn namespace_key(name: &Key) -> ChildKey {
 }
 
 fn labels(namespace: &Node) -> &Node {
-    let metadata = namespace.get("metadata");
-    metadata
-        .and_then(|metadata| metadata.get("labels"))
-        .unwrap_or(&Node::Null)
+    namespace.meta("labels").unwrap_or(&Node::Null)
 }

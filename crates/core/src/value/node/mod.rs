@@ -51,6 +51,26 @@ impl Node {
         self.as_map()?.get(key)
     }
 
+    /// Returns `metadata.<field>` of an object.
+    pub fn meta(&self, field: &str) -> Option<&Node> {
+        self.get("metadata")?.get(field)
+    }
+
+    /// Returns `metadata.<field>` of an object, if it is text.
+    pub fn meta_text(&self, field: &str) -> Option<&str> {
+        self.meta(field)?.as_str()
+    }
+
+    /// Returns the label of an object.
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.meta("labels")?.get(name)?.as_str()
+    }
+
+    /// Returns the annotation of an object.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.meta("annotations")?.get(name)?.as_str()
+    }
+
     /// Returns the value at a path; `None` if a step leads nowhere. The empty path is the node itself.
     ///
     /// A field step that is a number addresses an item if the node is a list.

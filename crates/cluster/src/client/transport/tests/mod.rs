@@ -127,7 +127,7 @@ impl Server {
     }
 
     fn requests(&self) -> Vec<String> {
-        self.seen.requests.lock().unwrap().clone()
+        self.seen.requests.lock().clone()
     }
 }
 
@@ -166,8 +166,8 @@ async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, manners: Manners, seen: Ar
 impl Seen {
     /// Returns once a request has come.
     async fn closing(&self) {
-        let before = self.requests.lock().unwrap().len();
-        while self.requests.lock().unwrap().len() == before {
+        let before = self.requests.lock().len();
+        while self.requests.lock().len() == before {
             tokio::task::yield_now().await;
         }
     }
@@ -181,7 +181,7 @@ async fn answer(
     let host = request.headers().get(http::header::HOST);
     let host = host.map_or("", |host| host.to_str().unwrap());
     let line = format!("{} {} {host}", request.method(), request.uri());
-    seen.requests.lock().unwrap().push(line.clone());
+    seen.requests.lock().push(line.clone());
     if request.uri().path() == "/stuck" {
         std::future::pending::<()>().await;
     }

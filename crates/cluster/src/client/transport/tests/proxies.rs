@@ -42,7 +42,7 @@ async fn connect(mut near: impl AsyncRead + AsyncWrite + Unpin, seen: Arc<Seen>)
         head.push(near.read_u8().await.unwrap());
     }
     let head = String::from_utf8(head).unwrap();
-    seen.requests.lock().unwrap().push(head.clone());
+    seen.requests.lock().push(head.clone());
     let target = head.split_whitespace().nth(1).unwrap();
     let far = TcpStream::connect(target).await.unwrap();
     near.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
@@ -71,7 +71,7 @@ async fn socks5(mut near: TcpStream, seen: Arc<Seen>) {
     );
     let target = SocketAddr::from((Ipv4Addr::from(ip), port));
     let line = format!("{who} connects to {target}");
-    seen.requests.lock().unwrap().push(line);
+    seen.requests.lock().push(line);
     let far = TcpStream::connect(target).await.unwrap();
     near.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])
         .await
@@ -114,7 +114,7 @@ async fn asked_through(
     config.root_cert.as_mut().unwrap().extend(authority);
     let client = build(&config).unwrap();
     assert!(ask(&client, "/version").await.contains("/version"));
-    let head = seen.requests.lock().unwrap()[0].clone();
+    let head = seen.requests.lock()[0].clone();
     (head, server.address)
 }
 

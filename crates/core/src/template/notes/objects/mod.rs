@@ -225,9 +225,7 @@ fn text_of<'n>(node: &'n Node, key: &str) -> &'n str {
 
 /// Returns the name of an item, as added by `enrich` or as in Kubernetes objects.
 fn name_of(item: &Node) -> &str {
-    let name = item
-        .get("name")
-        .or_else(|| item.get("metadata")?.get("name"));
+    let name = item.get("name").or_else(|| item.meta("name"));
     name.and_then(Node::as_str).unwrap_or_default()
 }
 

@@ -91,9 +91,7 @@ pub(in super::super) static NOTES: &[BuiltInNote] = &[
 fn provisioner<'d>(call: &mut NoteCall<'_, 'd>) -> Result<Value<'d>, EvalFailure> {
     let object = call.object()?;
     let volume = object.at(VOLUME);
-    let annotations = volume
-        .get("metadata")
-        .and_then(|meta| meta.get("annotations"));
+    let annotations = volume.meta("annotations");
     let driver = volume.get("spec").and_then(|spec| spec.get("csi"));
     let reported = [
         text_of(volume, "provisioner"),

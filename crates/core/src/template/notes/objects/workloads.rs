@@ -162,7 +162,7 @@ fn replica_sets<'d>(call: &mut NoteCall<'_, 'd>, old: bool) -> Result<Value<'d>,
 /// Returns the revision of a replica set, as added by `enrich` or as in Kubernetes objects. Later Pod templates have higher
 /// numbers.
 fn revision(set: &Node) -> i64 {
-    let annotations = set.get("metadata").and_then(|meta| meta.get("annotations"));
+    let annotations = set.meta("annotations");
     let reported = [
         set.get("revision"),
         annotations.and_then(|a| a.get("deployment.kubernetes.io/revision")),
