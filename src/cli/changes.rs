@@ -144,8 +144,8 @@ fn changes(before: &Version, after: &Version) -> String {
     section(
         &mut text,
         "permissions",
-        &permissions(&before.summary.rights),
-        &permissions(&after.summary.rights),
+        &permissions(&before.summary.permissions),
+        &permissions(&after.summary.permissions),
     );
     let keys: BTreeSet<&String> = before.fields.keys().chain(after.fields.keys()).collect();
     let mut lines = String::new();
@@ -224,7 +224,7 @@ mod tests {
                 tags: Vec::new(),
                 orkestra: "0".to_owned(),
                 declares: Vec::new(),
-                rights: vec![Rule {
+                permissions: vec![Rule {
                     namespace: None,
                     api_groups: vec!["apps".to_owned()],
                     resources: vec!["deployments".to_owned()],

@@ -132,7 +132,7 @@ impl Client {
             }
             Err(error) => {
                 let answer = CallAnswer {
-                    error: Some(error.trouble()),
+                    error: Some(error.failure()),
                     ..CallAnswer::default()
                 };
                 (answer, error.result())
@@ -261,7 +261,7 @@ fn judged(request: &CallRequest, received: &Received, to: &Target) -> CallAnswer
     CallAnswer {
         status: Some(status),
         body: String::from_utf8_lossy(&received.body).into(),
-        error: (!request.takes(status)).then(|| error.trouble()),
+        error: (!request.takes(status)).then(|| error.failure()),
     }
 }
 

@@ -168,7 +168,7 @@ impl CallError {
     }
 
     /// The same, in the form for passes.
-    pub(super) fn trouble(&self) -> CallFailure {
+    pub(super) fn failure(&self) -> CallFailure {
         CallFailure {
             message: self.to_string().into(),
             permanent: self.is_permanent(),

@@ -50,14 +50,14 @@ impl Authors {
         }
     }
 
-    /// Returns the permissions among `rights` that the user does not have.
+    /// Returns the permissions among `permissions` that the user does not have.
     ///
     /// # Errors
     /// The API server did not answer, or does not permit reviews.
     pub(super) async fn missing(
         &self,
         user: &RequestUser,
-        rights: BTreeSet<Permission>,
+        permissions: BTreeSet<Permission>,
     ) -> Result<Vec<Permission>, String> {
         // An administrator has all: one request answers for every permission.
         let everything = Permission {
@@ -68,12 +68,12 @@ impl Authors {
             name: None,
             verb: "*".to_owned(),
         };
-        if rights.is_empty() || self.has(user, &everything).await? {
+        if permissions.is_empty() || self.has(user, &everything).await? {
             return Ok(Vec::new());
         }
-        let asked = stream::iter(rights).map(|right| async {
-            let has = self.has(user, &right).await?;
-            Ok::<_, String>((!has).then_some(right))
+        let asked = stream::iter(permissions).map(|permission| async {
+            let has = self.has(user, &permission).await?;
+            Ok::<_, String>((!has).then_some(permission))
         });
         let mut answers = asked.buffer_unordered(AT_ONCE);
         let mut missing = Vec::new();
@@ -84,7 +84,7 @@ impl Authors {
         Ok(missing)
     }
 
-    async fn has(&self, user: &RequestUser, right: &Permission) -> Result<bool, String> {
+    async fn has(&self, user: &RequestUser, permission: &Permission) -> Result<bool, String> {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let review = SubjectAccessReview {
             spec: SubjectAccessReviewSpec {
@@ -93,12 +93,12 @@ impl Authors {
                 uid: text(&user.uid),
                 extra: Some(user.extra.clone()),
                 resource_attributes: Some(ResourceAttributes {
-                    namespace: right.namespace.clone(),
-                    group: Some(right.group.clone()),
-                    resource: Some(right.resource.clone()),
-                    subresource: text(&right.subresource),
-                    name: right.name.clone(),
-                    verb: Some(right.verb.clone()),
+                    namespace: permission.namespace.clone(),
+                    group: Some(permission.group.clone()),
+                    resource: Some(permission.resource.clone()),
+                    subresource: text(&permission.subresource),
+                    name: permission.name.clone(),
+                    verb: Some(permission.verb.clone()),
                     ..ResourceAttributes::default()
                 }),
                 ..SubjectAccessReviewSpec::default()
@@ -122,7 +122,7 @@ impl Authors {
 pub(super) fn message(user: &RequestUser, missing: &[Permission]) -> String {
     // Permissions on roles and bindings grant all others: they are named first.
     let mut ordered: Vec<&Permission> = missing.iter().collect();
-    ordered.sort_by_key(|right| right.group != RBAC);
+    ordered.sort_by_key(|permission| permission.group != RBAC);
     let named: Vec<String> = ordered
         .into_iter()
         .take(MOST_NAMED)
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn five_permissions_are_named_and_the_others_counted() {
-        let right = |name: usize| Permission {
+        let permission = |name: usize| Permission {
             namespace: Some("shop".to_owned()),
             group: "apps".to_owned(),
             resource: format!("kind{name}"),
@@ -167,12 +167,12 @@ mod tests {
             username: "jane".to_owned(),
             ..RequestUser::default()
         };
-        let rights: Vec<Permission> = (0..7).map(right).collect();
-        let one = message(&user, &rights[..1]);
+        let permissions: Vec<Permission> = (0..7).map(permission).collect();
+        let one = message(&user, &permissions[..1]);
         assert_eq!(
             one,
             "user `jane` cannot grant permissions that they do not have: create kind0.apps in namespace shop"
         );
-        assert!(message(&user, &rights).ends_with("kind4.apps in namespace shop; and 2 more"));
+        assert!(message(&user, &permissions).ends_with("kind4.apps in namespace shop; and 2 more"));
     }
 }

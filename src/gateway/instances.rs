@@ -39,7 +39,7 @@ pub(super) async fn review(
     if !request.sub_resource.is_empty() || plan.admission.enabled != Some(true) {
         return Answer::default();
     }
-    let projection = || CrRecord::looks_at(&plan.reads.cr);
+    let projection = || CrRecord::projection(&plan.reads.cr);
     let object = match object(request, operation, webhook, projection) {
         Ok(object) => object,
         Err(answer) => return answer,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kube::api::DynamicObject;
 use orkestra_core::{
-    admission::{Permission, denial, rights, warnings},
+    admission::{Permission, denial, derived_permissions, warnings},
     api::{Operation, names},
     diagnostics::Severity,
     plan::{GroupKind, KatalogRef, Plan},
@@ -120,7 +120,11 @@ async fn verdict(
     if gateway.options.author_check == AuthorCheck::Off || user.username == gateway.options.user {
         return answer;
     }
-    let mut needed: BTreeSet<_> = examined.plans.iter().flat_map(rights).collect();
+    let mut needed: BTreeSet<_> = examined
+        .plans
+        .iter()
+        .flat_map(derived_permissions)
+        .collect();
     needed.extend(approval);
     let message = match gateway.authors.missing(user, needed).await {
         Ok(missing) if missing.is_empty() => return answer,

@@ -83,7 +83,7 @@ pub(super) const FILES: [(&str, &str); 18] = [
 ];
 
 /// The file of the chart with the rules of its roles.
-const RIGHTS: &str = "files/rbac.yaml";
+const RBAC_FILE: &str = "files/rbac.yaml";
 
 /// Why the chart cannot be rendered.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +107,7 @@ pub fn chart() -> Result<Chart, ChartError> {
 
 /// Returns the files of the chart that follow from the program: the CRDs, and the rules of the roles.
 pub(super) fn generated() -> Result<Vec<(String, String)>, ChartError> {
-    let mut files = vec![(RIGHTS.to_owned(), rights_yaml()?)];
+    let mut files = vec![(RBAC_FILE.to_owned(), rbac_yaml()?)];
     for definition in api::crds() {
         let plural = definition
             .pointer("/spec/names/plural")
@@ -119,9 +119,9 @@ pub(super) fn generated() -> Result<Vec<(String, String)>, ChartError> {
     Ok(files)
 }
 
-/// Returns [`rights`] as the chart's file has them.
-fn rights_yaml() -> Result<String, ChartError> {
-    let yaml = serde_saphyr::to_string(&rights()).map_err(|_| ChartError::Yaml(RIGHTS))?;
+/// Returns [`role_rules`] as the chart's file has them.
+fn rbac_yaml() -> Result<String, ChartError> {
+    let yaml = serde_saphyr::to_string(&role_rules()).map_err(|_| ChartError::Yaml(RBAC_FILE))?;
     Ok(format!(
         "# Generated: UPDATE=1 cargo test --lib install. The rules of the chart's roles.\n{yaml}"
     ))
@@ -129,7 +129,7 @@ fn rights_yaml() -> Result<String, ChartError> {
 
 /// Returns the rules of the chart's roles: of the controller for Katalogs of all namespaces (`install`), or of some (`confined`), of
 /// leader election, of claims, of webhooks, and of people.
-pub fn rights() -> Value {
+pub fn role_rules() -> Value {
     const ONE: &str = "one";
     let all = rbac::install(&BTreeSet::new());
     let some = rbac::install(&BTreeSet::from([ONE.into()]));
@@ -147,7 +147,7 @@ pub fn rights() -> Value {
     })
 }
 
-/// A role of [`rights`]: the last part of its name, its description and its rules.
+/// A role of [`role_rules`]: the last part of its name, its description and its rules.
 fn role(manifest: &Value) -> Value {
     let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
     let prefix = format!("{}-", rbac::SERVICE_ACCOUNT);

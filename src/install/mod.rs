@@ -20,7 +20,7 @@ mod skew;
 mod tests;
 
 pub use apply::{Apply, ApplyOutcome, DryRun, apply, wait};
-pub use chart::{ChartError, chart, rights};
+pub use chart::{ChartError, chart, role_rules};
 pub use inventory::{INVENTORY, Inventory};
 pub use manifests::{Manifests, ManifestsRequest, SetError, render};
 pub use objects::{ManifestObject, ObjectError};

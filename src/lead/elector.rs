@@ -73,9 +73,9 @@ pub(super) struct Candidate {
     /// Whether the Lease cannot be watched at the moment.
     blind: bool,
     /// The cause, if it is permanent.
-    watch_trouble: Option<Arc<str>>,
+    watch_problem: Option<Arc<str>>,
     /// Why the Lease cannot be written.
-    trouble: Option<Arc<str>>,
+    problem: Option<Arc<str>>,
     /// Makes the watch start again.
     anew: Arc<Notify>,
     clock: Clock,
@@ -101,8 +101,8 @@ impl Candidate {
             leases,
             lease: None,
             blind: false,
-            watch_trouble: None,
-            trouble: None,
+            watch_problem: None,
+            problem: None,
             anew: Arc::default(),
             clock,
             entropy,
@@ -161,7 +161,7 @@ impl Candidate {
             leads: until.is_some(),
             leader: self.election.leader(now),
             heard: self.election.has_heard(),
-            problem: self.trouble.clone().or_else(|| self.watch_trouble.clone()),
+            problem: self.problem.clone().or_else(|| self.watch_problem.clone()),
         };
         self.gauge.set(i64::from(standing.leads));
         let before = self.candidacy.leadership.standing();
@@ -188,7 +188,7 @@ impl Candidate {
 
     async fn hear(&mut self, news: LeaseChange) {
         if !matches!(news, LeaseChange::Trouble(_)) {
-            self.watch_trouble = None;
+            self.watch_problem = None;
             self.blind = false;
         }
         match news {
@@ -206,7 +206,7 @@ impl Candidate {
                 if !std::mem::replace(&mut self.blind, true) {
                     tracing::warn!(error = %chain(&error), "cannot watch the Lease");
                 }
-                self.watch_trouble = self.blame(&error, "watch");
+                self.watch_problem = self.blame(&error, "watch");
             }
         }
     }
@@ -265,7 +265,7 @@ impl Candidate {
         let rest = self.entropy.shorten(timing.retry, SPREAD);
         match written {
             Ok(lease) => {
-                self.trouble = None;
+                self.problem = None;
                 self.election.won(lease::record(&lease), started);
                 self.lease = Some(lease);
             }
@@ -279,7 +279,7 @@ impl Candidate {
             Err(error) => {
                 let verb = if known.is_some() { "update" } else { "create" };
                 tracing::warn!(verb, error = %chain(&error), "cannot write the Lease");
-                self.trouble = self.blame(&error, verb);
+                self.problem = self.blame(&error, verb);
                 self.election.failed(now, rest);
             }
         }
@@ -307,7 +307,7 @@ impl Candidate {
             Ok(None) => self.miss(),
             Err(error) => {
                 tracing::warn!(error = %chain(&error), "cannot read the Lease");
-                self.trouble = self.blame(&error, "get");
+                self.problem = self.blame(&error, "get");
                 let rest = self.entropy.shorten(self.candidacy.timing.retry, SPREAD);
                 let now = self.moment();
                 self.election.failed(now, rest);

@@ -73,7 +73,7 @@ async fn watch_all(followed: &mut FollowedKatalogs) {
             () = Watches::<KatalogObject>::changed(&mut states) => {}
             Ok(()) = crds.changed(), if !kinds.contains(&komposers) => continue,
         }
-        if let Some(why) = watches.new_trouble() {
+        if let Some(why) = watches.new_problem_text() {
             tracing::warn!(error = why, "cannot watch Katalogs or Komposers");
         }
         let listed: Vec<usize> = unlisted

@@ -30,7 +30,7 @@ struct KnownMotif {
     /// Each Motif, or its unreadable parts.
     motifs: BTreeMap<KatalogRef, Result<Arc<Value>, String>>,
     /// Why they cannot be watched at the moment.
-    trouble: Option<String>,
+    problem: Option<String>,
 }
 
 impl Motifs {
@@ -55,7 +55,7 @@ impl Motifs {
             Some(Err(why)) => return Err(format!("Motif `{name}` cannot be read: {why}")),
             None => {}
         }
-        Err(match &known.trouble {
+        Err(match &known.problem {
             None => format!("there is no Motif `{name}` in namespace {namespace}"),
             Some(why) => format!("Motif `{name}` is not known: Motifs cannot be watched: {why}"),
         })
@@ -119,8 +119,8 @@ async fn watch_all(
             }
             () = Watches::<Motif>::changed(&mut states) => {}
         }
-        let trouble = watches.trouble();
-        if let Some(why) = watches.new_trouble() {
+        let problem = watches.problem();
+        if let Some(why) = watches.new_problem_text() {
             tracing::warn!(error = why, "cannot watch Motifs");
         }
         let count = states.len();
@@ -130,8 +130,8 @@ async fn watch_all(
             let (key, motif) = (reference(&change.key), watches.get(&change));
             motifs.change(|known| known.put(key, motif.as_deref()));
         }
-        motifs.change(|known| known.trouble.clone_from(&trouble));
-        if is_listed || trouble.is_some() {
+        motifs.change(|known| known.problem.clone_from(&problem));
+        if is_listed || problem.is_some() {
             motifs.listed.send_replace(true);
         }
     }

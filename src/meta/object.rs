@@ -35,7 +35,7 @@ pub(crate) struct KatalogObject {
     /// The annotations that request a pass.
     pub(crate) requested: Option<Requested>,
     /// Whether its annotation releases it when it is deleted, even if some kinds could not be released.
-    pub(crate) let_go: bool,
+    pub(crate) is_release_requested: bool,
     /// The kind that it declares operators as.
     pub(crate) kind: Declaring,
     /// The digests of sources that its annotation approves.
@@ -72,7 +72,7 @@ impl KatalogObject {
             let value = annotations.and_then(|all| all.get(name));
             value.is_some_and(|value| value == "true")
         };
-        let let_go = is_annotated(names::ANNOTATION_RELEASE);
+        let is_release_requested = is_annotated(names::ANNOTATION_RELEASE);
         let suspended = is_annotated(names::ANNOTATION_SUSPEND)
             || data.pointer("/spec/suspend") == Some(&Value::Bool(true));
         let faults = data
@@ -103,7 +103,7 @@ impl KatalogObject {
                 ..Document::new(&data)
             }),
             requested,
-            let_go,
+            is_release_requested,
             kind,
             approved,
             suspended,

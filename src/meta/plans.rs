@@ -103,7 +103,10 @@ async fn follow(
         while katalogs.changed.try_recv().is_ok() {}
         while motifs.changed.try_recv().is_ok() {}
         crds.mark_unchanged();
-        if let Some(why) = katalogs.new_trouble().or_else(|| motifs.new_trouble()) {
+        if let Some(why) = katalogs
+            .new_problem_text()
+            .or_else(|| motifs.new_problem_text())
+        {
             tracing::warn!(error = why, "cannot watch Katalogs and Motifs");
         }
         let all_of = |count: usize, synced: &dyn Fn(usize) -> bool| (0..count).all(synced);

@@ -87,7 +87,7 @@ impl<T: WatchedContent> Record for ReadObject<T> {
         self.unread.as_ref()
     }
 
-    fn looks_at(_: &Spec) -> Projection {
+    fn projection(_: &Spec) -> Projection {
         Projection::whole()
     }
 
@@ -118,7 +118,7 @@ pub(crate) struct Watches<T: WatchedContent> {
     pub(crate) changed: mpsc::UnboundedReceiver<ChangedObject>,
     sender: mpsc::UnboundedSender<ChangedObject>,
     /// The last logged problem of each.
-    troubles: Vec<Option<WatchProblem>>,
+    problems: Vec<Option<WatchProblem>>,
 }
 
 impl<T: WatchedContent> Watches<T> {
@@ -142,7 +142,7 @@ impl<T: WatchedContent> Watches<T> {
             handles: Vec::new(),
             changed,
             sender,
-            troubles: Vec::new(),
+            problems: Vec::new(),
         }
     }
 
@@ -179,7 +179,7 @@ impl<T: WatchedContent> Watches<T> {
         };
         let handle = informers.alone(watched, Arc::new(subscriber));
         self.handles.push((scope, handle));
-        self.troubles.push(None);
+        self.problems.push(None);
     }
 
     /// Returns the changed object, if it exists.
@@ -237,27 +237,27 @@ impl<T: WatchedContent> Watches<T> {
     }
 
     /// Returns the first problem of the watches, as text.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        let mut troubles = self
+    pub(crate) fn problem(&self) -> Option<String> {
+        let mut problems = self
             .handles
             .iter()
-            .filter_map(|(_, handle)| handle.trouble());
-        troubles.next().map(|(_, problem)| words(problem))
+            .filter_map(|(_, handle)| handle.problem());
+        problems.next().map(|(_, problem)| words(problem))
     }
 
     /// Returns a problem of the watches that was not reported yet, as text.
-    pub(crate) fn new_trouble(&mut self) -> Option<String> {
+    pub(crate) fn new_problem_text(&mut self) -> Option<String> {
         self.new_problem().map(words)
     }
 
     /// Returns a problem of the watches that was not reported yet.
     pub(crate) fn new_problem(&mut self) -> Option<WatchProblem> {
         let mut new = None;
-        for (changed, (_, handle)) in self.troubles.iter_mut().zip(&self.handles) {
-            let trouble = handle.trouble().map(|(_, problem)| problem);
-            if *changed != trouble {
-                new = trouble.clone().or(new);
-                *changed = trouble;
+        for (changed, (_, handle)) in self.problems.iter_mut().zip(&self.handles) {
+            let problem = handle.problem().map(|(_, problem)| problem);
+            if *changed != problem {
+                new = problem.clone().or(new);
+                *changed = problem;
             }
         }
         new

@@ -26,7 +26,7 @@ pub(super) fn of_katalogs(katalogs: &[&Compiled]) -> Option<(Summary, Option<Lif
             });
         }
         let permissions = rbac::permissions(&katalog.plan);
-        summary.rights.extend(
+        summary.permissions.extend(
             permissions
                 .cluster
                 .into_iter()
@@ -34,7 +34,7 @@ pub(super) fn of_katalogs(katalogs: &[&Compiled]) -> Option<(Summary, Option<Lif
         );
         for (namespace, rules) in permissions.namespaces {
             let named = |found| rule(Some(namespace.to_string()), found);
-            summary.rights.extend(rules.into_iter().map(named));
+            summary.permissions.extend(rules.into_iter().map(named));
         }
     }
     let declared = document.spec.lifecycle.as_ref();
@@ -75,7 +75,7 @@ fn summary(kind: Kind, name: &str, info: &Info) -> Summary {
         tags: info.tags.clone(),
         orkestra: VERSION.to_owned(),
         declares: Vec::new(),
-        rights: Vec::new(),
+        permissions: Vec::new(),
     }
 }
 

@@ -46,7 +46,7 @@ async fn an_artifact_says_what_it_declares_needs_and_when_it_ends() {
         name,
         version,
         declares,
-        rights,
+        permissions,
         author,
         ..
     } = &prepared.summary;
@@ -56,10 +56,10 @@ async fn an_artifact_says_what_it_declares_needs_and_when_it_ends() {
     );
     assert_eq!(declares[0].api_version, "example.org/v1");
     assert!(
-        rights
+        permissions
             .iter()
             .any(|rule| rule.resources.contains(&"configmaps".to_owned())),
-        "{rights:?}"
+        "{permissions:?}"
     );
     let lifecycle = prepared.lifecycle.unwrap();
     assert_eq!(lifecycle.to.unwrap().to_string(), "2026-06-01");

@@ -153,11 +153,11 @@ mod tests {
             plural: "configmaps".into(),
             namespaced: true,
         };
-        let looks_at = ChildRecord::looks_at(&[]);
+        let projection = ChildRecord::projection(&[]);
         let (mut found, mut next) = (Vec::new(), None::<String>);
         loop {
             let mut take = |object: Node| found.push(object);
-            let how = (Form::Metadata, &looks_at);
+            let how = (Form::Metadata, &projection);
             let scope = Scope::default();
             next = requests
                 .list_page(how, &kind, &scope, next.as_deref(), &mut take)

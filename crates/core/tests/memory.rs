@@ -100,7 +100,7 @@ fn records_are_as_small_as_they_are_said_to_be() {
     let mut table = Vec::new();
     for (kind, file) in files {
         let group_kind = GroupKind::parse(kind);
-        let projection = ChildRecord::looks_at(&[]);
+        let projection = ChildRecord::projection(&[]);
         let read = |number| {
             let node = projection.read(child(file, number).as_bytes()).unwrap();
             ChildRecord::read(&group_kind, &node, &[]).unwrap()
@@ -113,7 +113,7 @@ fn records_are_as_small_as_they_are_said_to_be() {
         table.push((kind, bytes_each(read), MOST_A_CHILD));
     }
     let paths = ["spec", "status", "metadata.name"].map(|path| Path::parse(path).unwrap());
-    let projection = CrRecord::looks_at(&paths);
+    let projection = CrRecord::projection(&paths);
     let read = |number| {
         let node = projection.read(cr(number).as_bytes()).unwrap();
         CrRecord::read(&node, &paths).unwrap()

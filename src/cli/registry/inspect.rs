@@ -212,10 +212,10 @@ fn declared(summary: &Summary) -> String {
         );
         let _ = writeln!(text, "  {}", output::one_line(&line));
     }
-    if !summary.rights.is_empty() {
+    if !summary.permissions.is_empty() {
         text.push_str("\nPermissions\n");
     }
-    for rule in &summary.rights {
+    for rule in &summary.permissions {
         let _ = writeln!(text, "  {}", output::one_line(&permission(rule)));
     }
     text

@@ -245,7 +245,7 @@ mod tests {
             tags: Vec::new(),
             orkestra: String::new(),
             declares: Vec::new(),
-            rights: Vec::new(),
+            permissions: Vec::new(),
         }
     }
 

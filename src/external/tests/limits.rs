@@ -6,9 +6,8 @@ use orkestra_core::reconcile::calls::CallAnswer;
 use tokio::task::JoinSet;
 
 use super::{
-    Client, client, get,
+    Client, client, failure_of, get,
     sink::{Manner, Sink},
-    trouble,
 };
 
 const WITHIN: Duration = Duration::from_millis(300);
@@ -23,7 +22,7 @@ async fn a_server_that_hangs_or_drips_costs_the_timeout_and_no_more() {
         let answer = client(&["127.0.0.1"]).call(&request).await;
         assert!(start.elapsed() >= WITHIN && start.elapsed() < WITHIN * 10);
         assert_eq!(
-            trouble(&answer),
+            failure_of(&answer),
             format!("{} did not answer within 0.3 s", sink.url())
         );
         assert!(!answer.error.unwrap().permanent);
@@ -35,7 +34,7 @@ async fn a_server_that_never_ends_is_left_at_256_kib() {
     let sink = Sink::behaving(Manner::Endless).await;
     let answer = client(&["127.0.0.1"]).call(&get(sink.url())).await;
     assert_eq!(
-        trouble(&answer),
+        failure_of(&answer),
         format!("{} answers with more than 256 KiB", sink.url())
     );
     assert_eq!((answer.status, &*answer.body), (None, ""));
@@ -59,7 +58,7 @@ async fn nonsense_is_not_an_answer() {
         let sink = Sink::behaving(manner).await;
         let answer = client(&["127.0.0.1"]).call(&get(sink.url())).await;
         assert_eq!(
-            trouble(&answer),
+            failure_of(&answer),
             format!("{} did not send a valid HTTP response", sink.url())
         );
     }
@@ -67,7 +66,7 @@ async fn nonsense_is_not_an_answer() {
         .call(&get("http://127.0.0.1:1/"))
         .await;
     assert_eq!(
-        trouble(&none),
+        failure_of(&none),
         "http://127.0.0.1:1 cannot be reached: connection refused"
     );
 }

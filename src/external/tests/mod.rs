@@ -64,7 +64,7 @@ fn get(url: impl Into<Box<str>>) -> CallRequest {
     }
 }
 
-fn trouble(answer: &CallAnswer) -> &str {
+fn failure_of(answer: &CallAnswer) -> &str {
     &answer.error.as_ref().unwrap().message
 }
 
@@ -148,7 +148,7 @@ async fn success_is_the_expected_status_or_any_below_400() {
     request.expected_status = Some(204);
     let answer = client.call(&request).await;
     assert_eq!(
-        trouble(&answer),
+        failure_of(&answer),
         format!("{} answers with status 503, not 204", sink.url())
     );
 }
@@ -178,9 +178,9 @@ async fn a_header_that_cannot_be_sent_is_reported_by_its_name() {
     let mut request = get("http://127.0.0.1:1/");
     request.headers = Box::new([("x-shop".into(), "planted\r\nevil: 1".into())]);
     let answer = client(&["127.0.0.1"]).call(&request).await;
-    assert!(trouble(&answer).contains("x-shop") && !trouble(&answer).contains("planted"));
+    assert!(failure_of(&answer).contains("x-shop") && !failure_of(&answer).contains("planted"));
     request.headers = Box::default();
     request.token = Box::new([Piece::Text("planted\n".into())]);
     let answer = client(&["127.0.0.1"]).call(&request).await;
-    assert!(trouble(&answer).starts_with("the token cannot be sent"));
+    assert!(failure_of(&answer).starts_with("the token cannot be sent"));
 }

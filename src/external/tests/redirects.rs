@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use orkestra_core::plan::Piece;
 
-use super::{client, client_with_names, get, sink::Sink, trouble};
+use super::{client, client_with_names, failure_of, get, sink::Sink};
 
 fn to(location: &str) -> Cow<'static, str> {
     with(302, location)
@@ -48,7 +48,10 @@ async fn a_redirect_to_another_host_drops_headers_and_token() {
     assert!(!other.seen()[0].contains("planted"), "{}", other.seen()[0]);
     request.method = "DELETE";
     let answer = client.call(&request).await;
-    assert!(trouble(&answer).contains("to another host"), "{answer:?}");
+    assert!(
+        failure_of(&answer).contains("to another host"),
+        "{answer:?}"
+    );
     assert_eq!(
         other.seen().len(),
         1,
@@ -71,7 +74,7 @@ async fn a_redirect_to_where_nothing_may_be_called_is_not_followed() {
         let entry = sink.url();
         let answer = client(&[&entry]).call(&get(sink.url())).await;
         assert!(
-            trouble(&answer).starts_with(&format!("{} redirects: ", sink.url())),
+            failure_of(&answer).starts_with(&format!("{} redirects: ", sink.url())),
             "{answer:?}"
         );
         assert_eq!((answer.status, &*answer.body), (None, ""));
@@ -100,7 +103,7 @@ async fn five_redirects_are_followed_and_no_more() {
     assert_eq!(&*answer.body, "ok");
     let answer = client.call(&get(format!("{}/6", sink.url()))).await;
     assert_eq!(
-        trouble(&answer),
+        failure_of(&answer),
         format!("{} redirects: more than five times", sink.url())
     );
 }
@@ -142,18 +145,18 @@ async fn a_name_that_changes_its_address_reaches_only_what_was_judged() {
     let client = client_with_names(&["http://shop.example", "127.0.0.2"], names);
     let first = client.call(&get(url.clone())).await;
     assert!(
-        trouble(&first).ends_with("cannot be reached: connection refused"),
+        failure_of(&first).ends_with("cannot be reached: connection refused"),
         "{first:?}"
     );
     let second = client.call(&get(url.clone())).await;
     assert!(
-        trouble(&second).contains("has the address 127.0.0.1, which is loopback"),
+        failure_of(&second).contains("has the address 127.0.0.1, which is loopback"),
         "{second:?}"
     );
     // One refused address of several is enough to refuse the call.
     let names = vec![vec!["127.0.0.2", "127.0.0.1"]];
     let mixed = client_with_names(&["http://shop.example", "127.0.0.2"], names);
-    assert!(trouble(&mixed.call(&get(url.clone())).await).contains("loopback"));
+    assert!(failure_of(&mixed.call(&get(url.clone())).await).contains("loopback"));
     assert!(inside.seen().is_empty());
     // If the address is permitted, so is the name.
     let permitted = client_with_names(&["127.0.0.0/8"], vec![vec!["127.0.0.1"]]);

@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{
     super::{Client, Resolver, Variables},
-    get, guard, trouble,
+    failure_of, get, guard,
 };
 
 #[tokio::test]
@@ -41,11 +41,17 @@ async fn a_certificate_must_be_trusted_and_name_the_host() {
     let answer = client(roots.clone()).call(&url("shop.example")).await;
     assert_eq!((answer.status, &*answer.body), (Some(200), "ok"));
     let other = client(roots).call(&url("other.example")).await;
-    assert!(trouble(&other).contains("cannot be trusted"), "{other:?}");
+    assert!(
+        failure_of(&other).contains("cannot be trusted"),
+        "{other:?}"
+    );
     let stranger = client(RootCertStore::empty())
         .call(&url("shop.example"))
         .await;
-    assert!(trouble(&stranger).contains("UnknownIssuer"), "{stranger:?}");
+    assert!(
+        failure_of(&stranger).contains("UnknownIssuer"),
+        "{stranger:?}"
+    );
 }
 
 async fn serve(listener: TcpListener, config: Arc<ServerConfig>) {

@@ -1,6 +1,6 @@
 //! URLs that the author of a custom resource might try.
 
-use super::{client_with_names, get, sink::Sink, trouble};
+use super::{client_with_names, failure_of, get, sink::Sink};
 
 /// URLs that must be refused, each with a part of the reason.
 const BLOCKED: &[(&str, &str)] = &[
@@ -75,9 +75,9 @@ async fn no_spelling_of_a_url_reaches_what_was_not_permitted() {
         let url = url.replace("PORT", &sink.port().to_string());
         let answer = client.call(&get(url.clone())).await;
         assert!(
-            trouble(&answer).contains(why),
+            failure_of(&answer).contains(why),
             "{url}: {}",
-            trouble(&answer)
+            failure_of(&answer)
         );
         assert!(answer.error.unwrap().permanent, "{url}");
     }
@@ -96,7 +96,10 @@ async fn without_the_flag_no_url_is_called_and_no_name_looked_up() {
     let client = super::Client::new(super::guard(&[]), super::Variables::default(), resolver);
     for url in [sink.url(), "https://shop.example/".to_owned()] {
         let answer = client.call(&get(url)).await;
-        assert!(trouble(&answer).contains("--external-allow"), "{answer:?}");
+        assert!(
+            failure_of(&answer).contains("--external-allow"),
+            "{answer:?}"
+        );
     }
     assert!(sink.seen().is_empty() && !asked.load(std::sync::atomic::Ordering::Relaxed));
 }

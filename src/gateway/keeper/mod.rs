@@ -78,18 +78,7 @@ pub(super) async fn keep(gateway: &Gateway) {
     let touched = Arc::new(Notify::new());
     let cluster = gateway.context.cluster.clone();
     let optional = optional_version(&cluster).await;
-    let mut keeper = Keeper {
-        gateway,
-        cluster,
-        watches: watches(gateway, optional, &touched),
-        optional,
-        written: BTreeMap::new(),
-        looked: BTreeMap::new(),
-        corrections: Vec::new(),
-    };
-    for watch in &keeper.watches {
-        watch.looked_at().await;
-    }
+    let mut keeper = Keeper::start(gateway, cluster, optional, &touched).await;
     let mut authorities = gateway.authorities.subscribe();
     let mut changed = gateway.changed.subscribe();
     let mut leadership = gateway.context.leadership.changed();
@@ -160,18 +149,7 @@ pub(super) async fn end(gateway: &Gateway) {
     let optional = desired::optional_version(&cluster)
         .await
         .unwrap_or_default();
-    let mut keeper = Keeper {
-        gateway,
-        cluster,
-        watches: watches(gateway, optional, &touched),
-        optional,
-        written: BTreeMap::new(),
-        looked: BTreeMap::new(),
-        corrections: Vec::new(),
-    };
-    for watch in &keeper.watches {
-        watch.looked_at().await;
-    }
+    let mut keeper = Keeper::start(gateway, cluster, optional, &touched).await;
     let options = &gateway.options;
     let mut kept = desired::remaining(options, &catalogue, &authorities, optional);
     // A conversion is needed as long as objects are stored.
@@ -231,7 +209,29 @@ pub(super) fn watch(gateway: &Gateway, served: Served, touched: &Arc<Notify>) ->
     gateway.context.informers.presence(watched, subscriber)
 }
 
-impl Keeper<'_> {
+impl<'g> Keeper<'g> {
+    /// Starts the watches, and waits for their lists or failures; `touched` is notified of changes.
+    async fn start(
+        gateway: &'g Gateway,
+        cluster: Cluster,
+        optional: Option<&'static str>,
+        touched: &Arc<Notify>,
+    ) -> Self {
+        let keeper = Self {
+            gateway,
+            cluster,
+            watches: watches(gateway, optional, touched),
+            optional,
+            written: BTreeMap::new(),
+            looked: BTreeMap::new(),
+            corrections: Vec::new(),
+        };
+        for watch in &keeper.watches {
+            watch.looked_at().await;
+        }
+        keeper
+    }
+
     /// Runs a pass and logs what is not in place; `failures` counts such passes. Returns the time until the next one.
     async fn pass(
         &mut self,

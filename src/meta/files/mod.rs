@@ -301,7 +301,7 @@ fn release_dropped(
         let leftovers = leftovers.into_iter().filter(|kind| !kinds.contains(kind));
         shared
             .supervisor
-            .let_go(&old.reference, leftovers.collect());
+            .release(&old.reference, leftovers.collect());
         shared.publisher.remove(&old.reference);
     }
     for old in before {
@@ -357,7 +357,7 @@ impl FilesState {
                 sources: &[],
                 source_problem: None,
                 waits: None,
-                trouble: None,
+                deletion_problem: None,
             };
             let ready = status::readiness(&inputs);
             drop(operators);

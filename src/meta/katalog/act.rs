@@ -46,7 +46,7 @@ impl KatalogController {
         let error = match result {
             Ok(again) => {
                 self.failures = 0;
-                self.trouble = None;
+                self.last_error = None;
                 return again;
             }
             Err(error) => error,
@@ -63,7 +63,7 @@ impl KatalogController {
         if let Verdict::Pending(why) = &mut self.verdict {
             *why = Some(error.to_string());
         }
-        self.trouble = Some(error.to_string());
+        self.last_error = Some(error.to_string());
         Some(self.after(self.failures))
     }
 
@@ -383,7 +383,7 @@ impl KatalogController {
             self.release_leftovers();
         }
         let read = weighed.and(recorded);
-        let again = if self.object.let_go {
+        let again = if self.object.is_release_requested {
             self.leave_behind(read.err())
         } else {
             self.abandons_at = None;

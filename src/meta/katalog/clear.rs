@@ -32,7 +32,7 @@ const FIRST_BYTES: usize = 1024;
 impl KatalogController {
     /// True if the Katalog can be torn down: it is being deleted, and the custom resources to delete with it are gone.
     pub(super) fn is_leaving(&self) -> bool {
-        let deletes = self.object.document.deletes && !self.object.let_go;
+        let deletes = self.object.document.deletes && !self.object.is_release_requested;
         self.is_deleting() && (self.existence != Existence::Present || !deletes)
     }
 

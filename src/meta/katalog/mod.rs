@@ -130,7 +130,7 @@ pub(crate) struct KatalogController {
     /// What the deletion waits for.
     waits: Option<String>,
     /// Why the last iteration failed.
-    trouble: Option<String>,
+    last_error: Option<String>,
     /// Whether stored revisions were searched for a good one.
     looked: bool,
     operated: BTreeMap<GroupKind, OperatedKind>,
@@ -265,7 +265,7 @@ impl KatalogController {
             recorded: BTreeSet::new(),
             declared: BTreeSet::new(),
             waits: None,
-            trouble: None,
+            last_error: None,
             looked: false,
             operated: operated.collect(),
             object: Arc::clone(object),

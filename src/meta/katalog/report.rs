@@ -272,7 +272,7 @@ impl KatalogController {
             source_problem: (sources.problem.as_ref())
                 .map(|(reason, message)| (*reason, &**message)),
             waits: self.waits.as_deref(),
-            trouble: self.trouble.as_deref(),
+            deletion_problem: self.last_error.as_deref(),
         };
         let mut wanted = status::compute(
             &inputs,

@@ -168,7 +168,7 @@ impl Ledger {
     }
 
     /// Removes everything that a Katalog wants except the claims on kinds it has to release.
-    pub(crate) fn let_go(&mut self, katalog: &KatalogRef, leftovers: BTreeSet<GroupKind>) {
+    pub(crate) fn release(&mut self, katalog: &KatalogRef, leftovers: BTreeSet<GroupKind>) {
         if let Some(wanted) = self.wanted.get_mut(katalog) {
             (wanted.plan, wanted.claims) = (None, BTreeSet::new());
             wanted.leftovers.extend(leftovers);

@@ -106,8 +106,8 @@ pub async fn release_kind(
             return None;
         }
         // The label of a child is that of the operator that created it, which would restore it.
-        let worn = !marks(meta).child;
-        unmark(meta, &declared, worn.then_some(names::LABEL_MANAGED))
+        let is_child = marks(meta).child;
+        unmark(meta, &declared, (!is_child).then_some(names::LABEL_MANAGED))
     };
     let is_marked = |meta: &ObjectMeta| unmark(meta).is_some();
     let Some((resource, marked)) = list(cluster, kind, &declared, &is_marked).await? else {
@@ -147,7 +147,7 @@ pub(super) async fn list(
     declared: &DeclaredKinds,
     is_kept: MetadataFilter<'_>,
 ) -> Result<Option<(ServedResource, Vec<ObjectMeta>)>, RequestError> {
-    let (places, fields) = (&declared.places, looks_at(declared));
+    let (places, fields) = (&declared.places, projection(declared));
     let known = ServedResource::operated(cluster, kind);
     let (resource, listed) = match known.list_metadata(places, None, &fields, is_kept).await {
         Err(error) if error.is_not_found() => {
@@ -166,7 +166,7 @@ pub(super) async fn list(
 }
 
 /// Returns the metadata that is read of custom resources and their children: users may add any amount of other metadata.
-fn looks_at(declared: &DeclaredKinds) -> Projection {
+fn projection(declared: &DeclaredKinds) -> Projection {
     let fields = [
         "name",
         "namespace",
@@ -217,7 +217,7 @@ async fn release_children(
             label(meta, names::LABEL_OWNER_UID).is_some_and(|uid| uids.contains(uid))
                 && free(meta).is_some()
         };
-        let (places, fields) = (declared.places_of(&kind), looks_at(declared));
+        let (places, fields) = (declared.places_of(&kind), projection(declared));
         let labelled = format!("{}=true", names::LABEL_MANAGED);
         let labelled = resource
             .list_metadata(&places, Some(&labelled), &fields, &is_theirs)
@@ -326,11 +326,11 @@ fn unmark(meta: &ObjectMeta, declared: &DeclaredKinds, managed: Option<&str>) ->
     if kept.len() != finalizers.len() {
         changed["finalizers"] = json!(kept);
     }
-    let worn = |field: &'static str| {
+    let in_field = |field: &'static str| {
         let of_field = put.labels.iter().filter(move |key| key.field() == field);
         of_field.map(MetadataKey::key)
     };
-    let labels: BTreeMap<&str, Value> = worn("labels")
+    let labels: BTreeMap<&str, Value> = in_field("labels")
         .chain(managed)
         .filter(|key| label(meta, key).is_some())
         .map(|key| (key, Value::Null))
@@ -338,7 +338,7 @@ fn unmark(meta: &ObjectMeta, declared: &DeclaredKinds, managed: Option<&str>) ->
     if !labels.is_empty() {
         changed["labels"] = json!(labels);
     }
-    let annotations: BTreeMap<&str, Value> = worn("annotations")
+    let annotations: BTreeMap<&str, Value> = in_field("annotations")
         .chain([names::ANNOTATION_INVENTORY])
         .filter(|key| annotation(meta, key).is_some())
         .map(|key| (key, Value::Null))

@@ -69,7 +69,7 @@ impl ConfigMaps {
             |message: String, permanent: bool| Some(Err(FetchError { message, permanent }));
         if !self.watches.was_synced(watch) {
             let (_, handle) = self.watches.handles.get(watch)?;
-            let (_, problem) = handle.trouble()?;
+            let (_, problem) = handle.problem()?;
             return refused(words(problem), false);
         }
         let Some(found) = self.watches.all(watch).into_iter().next() else {

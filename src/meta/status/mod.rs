@@ -85,7 +85,7 @@ pub(crate) struct StatusInputs<'a> {
     /// What the deletion of the Katalog waits for, beside `releasing`.
     pub(crate) waits: Option<&'a str>,
     /// Why the deletion could not continue.
-    pub(crate) trouble: Option<&'a str>,
+    pub(crate) deletion_problem: Option<&'a str>,
 }
 
 /// How soon a status has to be written.
@@ -367,12 +367,12 @@ fn is_release_hindered(inputs: &StatusInputs<'_>) -> bool {
 
 /// Returns what a Katalog that is being deleted waits for; if something prevents its deletion, with the remedy.
 fn terminating_message(inputs: &StatusInputs<'_>) -> String {
-    let waits = inputs.waits.into_iter().chain(inputs.trouble);
+    let waits = inputs.waits.into_iter().chain(inputs.deletion_problem);
     let mut parts: Vec<_> = waits.map(str::to_owned).collect();
     if parts.is_empty() || !inputs.releasing.is_empty() {
         parts.push(releasing::message(inputs.releasing));
     }
-    if inputs.trouble.is_some() || is_release_hindered(inputs) {
+    if inputs.deletion_problem.is_some() || is_release_hindered(inputs) {
         parts.push(format!(
             "fix the cause, or annotate the Katalog with {}=true to delete it anyway",
             names::ANNOTATION_RELEASE

@@ -125,8 +125,8 @@ impl Supervisor {
     }
 
     /// Removes everything that a Katalog wants except the claims on kinds it has to release.
-    pub(crate) fn let_go(self: &Arc<Self>, katalog: &KatalogRef, leftovers: BTreeSet<GroupKind>) {
-        self.update(|ledger| ledger.let_go(katalog, leftovers));
+    pub(crate) fn release(self: &Arc<Self>, katalog: &KatalogRef, leftovers: BTreeSet<GroupKind>) {
+        self.update(|ledger| ledger.release(katalog, leftovers));
     }
 
     /// Records that a Katalog has released that kind.

@@ -93,7 +93,7 @@ async fn uncollected_page(
         };
         found.extend(child(&group_kind, &object).filter(is_left));
     };
-    let how = (Form::Metadata, &ChildRecord::looks_at(&[]));
+    let how = (Form::Metadata, &ChildRecord::projection(&[]));
     let requests = &pass.shared.requests;
     let next = requests
         .list_page(how, kind.served(), scope, next, &mut take)

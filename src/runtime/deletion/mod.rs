@@ -125,7 +125,7 @@ async fn before_children(
 
 /// Returns why it is unknown whether children are left.
 fn unseen(bound: &BoundPlan, observed: &Observed) -> Executed {
-    let why = |kind: &GroupKind| match bound.kind(kind).and_then(|kind| kind.trouble()) {
+    let why = |kind: &GroupKind| match bound.kind(kind).and_then(|kind| kind.problem()) {
         Some((_, WatchProblem::Forbidden { message })) => Unread::Forbidden(message),
         Some((_, WatchProblem::Unavailable { message, .. })) => Unread::Unavailable(message),
         Some((_, WatchProblem::NotServed)) | None => {
@@ -284,17 +284,17 @@ async fn remove_marks(pass: &Pass<'_>, cr: &CrRecord) -> Result<(), ClusterError
     let put = cr.inventory.checked(&pass.bound.declared);
     // The label of a child is that of the operator that created it, which would restore it.
     let managed = (!cr.is_child).then_some(names::LABEL_MANAGED);
-    let worn = |field: &'static str| {
+    let in_field = |field: &'static str| {
         let of_field = put.labels.iter().filter(move |key| key.field() == field);
         of_field.map(|key| (Key::from(key.key()), Node::Null))
     };
-    let labels = worn("labels").chain(managed.map(|label| (Key::from(label), Node::Null)));
+    let labels = in_field("labels").chain(managed.map(|label| (Key::from(label), Node::Null)));
     let mut finalizers: Vec<_> = cr.other_finalizers.iter().collect();
     finalizers.retain(|name| !put.finalizers.contains(*name));
     let metadata = [
         ("resourceVersion", Node::from(&cr.id.resource_version)),
         ("labels", Node::Map(labels.collect())),
-        ("annotations", Node::Map(worn("annotations").collect())),
+        ("annotations", Node::Map(in_field("annotations").collect())),
         (
             "finalizers",
             Node::List(finalizers.iter().map(|name| Node::from(&***name)).collect()),

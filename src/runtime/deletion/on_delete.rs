@@ -6,7 +6,7 @@ use orkestra_core::{
     plan::ChildKey,
     reconcile::{
         deletion::{DeletionStep, OnDeleteJob, finish},
-        labels::worn_labels,
+        labels::current_labels,
         reason::Reason,
         record::{ChildRecord, Observed},
         step::Failure,
@@ -142,7 +142,7 @@ async fn make(
     }
     let wanted = WantedMetadata {
         inventory,
-        labels: worn_labels(&pass.bound.plan, &observed.cr),
+        labels: current_labels(&pass.bound.plan, &observed.cr),
     };
     match write_metadata(pass, &observed.cr, &wanted).await {
         Ok(_) => skipped,

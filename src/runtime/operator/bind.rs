@@ -125,7 +125,7 @@ fn on_cr(shared: &Arc<Shared>) -> Subscriber<CrRecord> {
 
 /// Handles the removal of the custom resource with that uid.
 fn leave(shared: &Shared, uid: &Uid, key: &ObjectKey) {
-    shared.unlearn(uid, key);
+    shared.forget_resource(uid, key);
     if let Some(bound) = shared.bound.load_full() {
         shared.notice_orphans_of(&bound, uid);
     }

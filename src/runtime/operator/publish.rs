@@ -205,8 +205,8 @@ fn problems(
     }
     if let Some(bound) = bound {
         problems.extend(unavailable(bound));
-        let started = shared.sources.troubles().into_iter();
-        problems.extend(started.map(|(kind, trouble)| unwatched(kind, trouble)));
+        let started = shared.sources.problems().into_iter();
+        problems.extend(started.map(|(kind, problem)| unwatched(kind, problem)));
     }
     problems.extend(shared.problems());
     if let Some(message) = shared.context.events.problem() {
@@ -221,9 +221,9 @@ fn problems(
 
 /// Returns the plan's needs that the cluster does not provide.
 fn unavailable(bound: &BoundPlan) -> Vec<OperatorProblem> {
-    let troubles = bound.troubles().into_iter();
-    let mut problems: Vec<OperatorProblem> = troubles
-        .map(|(kind, trouble)| unwatched(kind, trouble))
+    let watches = bound.problems().into_iter();
+    let mut problems: Vec<_> = watches
+        .map(|(kind, problem)| unwatched(kind, problem))
         .collect();
     let not_served = |message| OperatorProblem {
         reason: KatalogReason::KindNotServed,
@@ -245,20 +245,20 @@ fn unavailable(bound: &BoundPlan) -> Vec<OperatorProblem> {
 /// Returns which kinds cannot be read that only earlier revisions declared: their children are not deleted meanwhile. This does not
 /// make the operator less healthy, since the plan does not need these kinds.
 fn remark(bound: &BoundPlan) -> Option<String> {
-    let mut earlier = bound.earlier_troubles().into_iter();
-    let (kind, trouble) = earlier.next()?;
+    let mut earlier = bound.earlier_problems().into_iter();
+    let (kind, problem) = earlier.next()?;
     let more = match earlier.len() {
         0 => String::new(),
         more => format!(" (and {more} more kinds)"),
     };
-    let why = unwatched(&kind, trouble).message;
+    let why = unwatched(&kind, problem).message;
     Some(format!(
         "children of kind {kind}{more}, which only an earlier revision declares, cannot be read and are not deleted: {why}"
     ))
 }
 
-fn unwatched(kind: impl std::fmt::Display, trouble: WatchProblem) -> OperatorProblem {
-    match trouble {
+fn unwatched(kind: impl std::fmt::Display, problem: WatchProblem) -> OperatorProblem {
+    match problem {
         WatchProblem::NotServed => OperatorProblem {
             reason: KatalogReason::KindNotServed,
             message: format!("the API server does not serve {kind}"),

@@ -8,7 +8,7 @@ use orkestra_core::{
     plan::ChildKey,
     reconcile::{
         inventory::Inventory,
-        labels::{Labels, worn_labels},
+        labels::{Labels, current_labels},
         record::CrRecord,
         step::Failure,
     },
@@ -44,7 +44,7 @@ pub(in crate::runtime) async fn write_metadata(
     if has_finalizers
         && cr.managed
         && *cr.inventory == *inventory
-        && worn_labels(&pass.bound.plan, cr) == *labels
+        && current_labels(&pass.bound.plan, cr) == *labels
     {
         return Ok(Some(cr.clone()));
     }
@@ -79,14 +79,14 @@ pub(in crate::runtime) async fn write_metadata(
 /// not created again.
 fn metadata_body(bound: &BoundPlan, cr: &CrRecord, wanted: &WantedMetadata) -> Node {
     let WantedMetadata { inventory, labels } = wanted;
-    let worn = |field: &'static str| {
+    let in_field = |field: &'static str| {
         let of_field = labels.iter().filter(move |(key, _)| key.field() == field);
         of_field.map(|(key, value)| (key.key(), Node::from(&**value)))
     };
-    let labels = worn("labels").chain([(names::LABEL_MANAGED, Node::from("true"))]);
+    let labels = in_field("labels").chain([(names::LABEL_MANAGED, Node::from("true"))]);
     let listed = (*inventory != Inventory::default())
         .then(|| (names::ANNOTATION_INVENTORY, Node::from(inventory.text())));
-    let annotations: Map = worn("annotations")
+    let annotations: Map = in_field("annotations")
         .chain(listed)
         .map(|(key, value)| (Key::from(key), value))
         .collect();

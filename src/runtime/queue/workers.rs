@@ -50,14 +50,14 @@ struct WorkerPool<K: QueueKey> {
     name: Box<str>,
     queue: WorkQueue<K>,
     pass: Pass<K>,
-    roll: Mutex<Roll>,
+    state: Mutex<PoolState>,
     tasks: TaskTracker,
     /// Called with the number of workers that take keys, whenever it changes.
     counted: Box<dyn Fn(usize) + Send + Sync>,
 }
 
 /// The current workers.
-struct Roll {
+struct PoolState {
     workers: WorkerCount,
     last: u64,
     /// One for each worker that has started and still takes keys.
@@ -66,7 +66,7 @@ struct Roll {
     busy: usize,
 }
 
-impl Roll {
+impl PoolState {
     /// The workers that take keys, or do once they are needed.
     fn count(&self) -> usize {
         self.tokens.len().max(self.workers.least)
@@ -94,7 +94,7 @@ impl<K: QueueKey + Send + Sync + 'static> QueueWorkers<K> {
             name: name.into(),
             queue,
             pass: Arc::new(pass),
-            roll: Mutex::new(Roll {
+            state: Mutex::new(PoolState {
                 workers: WorkerCount::from(0),
                 last: 0,
                 tokens: Vec::new(),
@@ -109,17 +109,17 @@ impl<K: QueueKey + Send + Sync + 'static> QueueWorkers<K> {
 
     /// Changes the number of workers. Surplus ones finish their pass and take no other key.
     pub fn resize(&self, workers: impl Into<WorkerCount>) {
-        let team = &self.0;
-        let mut roll = team.roll.lock();
-        roll.workers = workers.into();
-        let most = roll.workers.most.max(roll.workers.least);
-        while roll.tokens.len() > most {
-            if let Some((_, token)) = roll.tokens.pop() {
+        let pool = &self.0;
+        let mut state = pool.state.lock();
+        state.workers = workers.into();
+        let most = state.workers.most.max(state.workers.least);
+        while state.tokens.len() > most {
+            if let Some((_, token)) = state.tokens.pop() {
                 token.cancel();
             }
         }
-        team.staff(&mut roll);
-        (team.counted)(roll.count());
+        pool.add_if_needed(&mut state);
+        (pool.counted)(state.count());
     }
 
     /// Lets running passes end, and returns after the last.
@@ -133,69 +133,69 @@ impl<K: QueueKey + Send + Sync + 'static> QueueWorkers<K> {
 impl<K: QueueKey> QueueWorkers<K> {
     /// Returns the number of workers that take keys, without surplus ones that finish their pass.
     pub fn count(&self) -> usize {
-        self.0.roll.lock().count()
+        self.0.state.lock().count()
     }
 }
 
 impl<K: QueueKey> Drop for QueueWorkers<K> {
     fn drop(&mut self) {
-        let mut roll = self.0.roll.lock();
-        roll.workers = WorkerCount::from(0);
-        for (_, token) in roll.tokens.drain(..) {
+        let mut state = self.0.state.lock();
+        state.workers = WorkerCount::from(0);
+        for (_, token) in state.tokens.drain(..) {
             token.cancel();
         }
     }
 }
 
 impl<K: QueueKey + Send + Sync + 'static> WorkerPool<K> {
-    fn hire(self: &Arc<Self>, roll: &mut Roll) {
-        roll.last += 1;
-        let (id, token) = (roll.last, CancellationToken::new());
-        roll.tokens.push((id, token.clone()));
+    fn start_worker(self: &Arc<Self>, state: &mut PoolState) {
+        state.last += 1;
+        let (id, token) = (state.last, CancellationToken::new());
+        state.tokens.push((id, token.clone()));
         let ends = Ends::freely_or_with(&token);
-        let state = (self.clone(), id, token);
+        let own = (self.clone(), id, token);
         let named = tasks::named(Task::Worker, &*self.name);
-        named.keep_on(&self.tasks, ends, state, |(team, id, token)| {
-            Box::pin(work(team, *id, token))
+        named.keep_on(&self.tasks, ends, own, |(pool, id, token)| {
+            Box::pin(work(pool, *id, token))
         });
     }
 
     /// Adds a worker if all are busy and the minimum allows it, or if keys wait and the maximum does.
-    fn staff(self: &Arc<Self>, roll: &mut Roll) {
-        let started = roll.tokens.len();
-        let is_needed = started <= roll.busy && started < roll.workers.least;
-        if is_needed || (started < roll.workers.most && self.queue.depth() > 0) {
-            let before = roll.count();
-            self.hire(roll);
-            if roll.count() != before {
-                (self.counted)(roll.count());
+    fn add_if_needed(self: &Arc<Self>, state: &mut PoolState) {
+        let started = state.tokens.len();
+        let is_needed = started <= state.busy && started < state.workers.least;
+        if is_needed || (started < state.workers.most && self.queue.depth() > 0) {
+            let before = state.count();
+            self.start_worker(state);
+            if state.count() != before {
+                (self.counted)(state.count());
             }
         }
     }
 
     /// Counts a worker as busy until the result is dropped, and adds another for the keys that follow.
     fn busy(self: &Arc<Self>) -> Busy<'_, K> {
-        let mut roll = self.roll.lock();
-        roll.busy += 1;
-        self.staff(&mut roll);
+        let mut state = self.state.lock();
+        state.busy += 1;
+        self.add_if_needed(&mut state);
         Busy(self)
     }
 
     /// True if the worker, which found no work, is surplus; it no longer counts then.
     fn is_surplus(&self, id: u64) -> bool {
-        let mut roll = self.roll.lock();
-        let is_surplus = roll.tokens.len() > roll.workers.least;
+        let mut state = self.state.lock();
+        let is_surplus = state.tokens.len() > state.workers.least;
         if is_surplus {
-            roll.tokens.retain(|(other, _)| *other != id);
-            (self.counted)(roll.count());
+            state.tokens.retain(|(other, _)| *other != id);
+            (self.counted)(state.count());
         }
         is_surplus
     }
 
     /// True if there are more workers than the minimum.
     fn has_surplus(&self) -> bool {
-        let roll = self.roll.lock();
-        roll.tokens.len() > roll.workers.least
+        let state = self.state.lock();
+        state.tokens.len() > state.workers.least
     }
 }
 
@@ -204,19 +204,19 @@ struct Busy<'a, K: QueueKey>(&'a WorkerPool<K>);
 
 impl<K: QueueKey> Drop for Busy<'_, K> {
     fn drop(&mut self) {
-        self.0.roll.lock().busy -= 1;
+        self.0.state.lock().busy -= 1;
     }
 }
 
 async fn work<K: QueueKey + Send + Sync + 'static>(
-    team: &Arc<WorkerPool<K>>,
+    pool: &Arc<WorkerPool<K>>,
     id: u64,
     token: &CancellationToken,
 ) {
     loop {
         // Only surplus workers need a timer.
         let idle = async {
-            if !team.has_surplus() {
+            if !pool.has_surplus() {
                 pending::<()>().await;
             }
             // Rare: boxed, so that it takes memory only while it waits.
@@ -224,17 +224,17 @@ async fn work<K: QueueKey + Send + Sync + 'static>(
         };
         let next = tokio::select! {
             biased;
-            next = token.run_until_cancelled(team.queue.take()) => next,
+            next = token.run_until_cancelled(pool.queue.take()) => next,
             () = idle => {
-                if team.is_surplus(id) {
+                if pool.is_surplus(id) {
                     return;
                 }
                 continue;
             }
         };
         let Some(Some(key)) = next else { return };
-        let _busy = team.busy();
-        let run = async { (team.pass)(key).await };
+        let _busy = pool.busy();
+        let run = async { (pool.pass)(key).await };
         if AssertUnwindSafe(run).catch_unwind().await.is_err() {
             tracing::error!("a worker continues after a panic outside a reconcile pass");
         }

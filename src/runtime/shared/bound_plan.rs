@@ -279,17 +279,17 @@ impl BoundPlan {
     }
 
     /// Returns the problems of the watches that the plan needs, by kind.
-    pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let kinds = self.kinds.iter().filter_map(|kind| kind.trouble());
-        let own = self.crs.trouble().into_iter();
+    pub(in crate::runtime) fn problems(&self) -> Vec<(GroupKind, WatchProblem)> {
+        let kinds = self.kinds.iter().filter_map(|kind| kind.problem());
+        let own = self.crs.problem().into_iter();
         own.chain(kinds.filter(|(kind, _)| self.declares(kind)))
-            .chain(self.sources.troubles())
+            .chain(self.sources.problems())
             .collect()
     }
 
     /// Returns the problems of the watches of kinds that only inventories of custom resources name.
-    pub(in crate::runtime) fn earlier_troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let kinds = self.kinds.iter().filter_map(|kind| kind.trouble());
+    pub(in crate::runtime) fn earlier_problems(&self) -> Vec<(GroupKind, WatchProblem)> {
+        let kinds = self.kinds.iter().filter_map(|kind| kind.problem());
         kinds.filter(|(kind, _)| !self.declares(kind)).collect()
     }
 

@@ -178,8 +178,8 @@ impl Shared {
 
     /// Returns the problems of the requests that passes made.
     pub(super) fn problems(&self) -> Vec<OperatorProblem> {
-        let rights = self.requests.refusals().into_iter();
-        let mut problems: Vec<OperatorProblem> = rights
+        let refusals = self.requests.refusals().into_iter();
+        let mut problems: Vec<OperatorProblem> = refusals
             .map(|message| OperatorProblem {
                 reason: KatalogReason::Forbidden,
                 message,
@@ -268,7 +268,7 @@ impl Shared {
     }
 
     /// Removes the state of a deleted custom resource.
-    pub(super) fn unlearn(&self, uid: &Uid, key: &ObjectKey) {
+    pub(super) fn forget_resource(&self, uid: &Uid, key: &ObjectKey) {
         self.instances.remove(uid, key);
         self.sources.forget(key);
         self.queue.remove(key);

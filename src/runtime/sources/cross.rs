@@ -242,9 +242,9 @@ impl Targets {
     }
 
     /// Returns the problems that prevent reading targets.
-    pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
+    pub(in crate::runtime) fn problems(&self) -> Vec<(GroupKind, WatchProblem)> {
         let watches = self.0.values().filter_map(|target| target.watch.as_ref());
-        watches.filter_map(Handle::trouble).collect()
+        watches.filter_map(Handle::problem).collect()
     }
 }
 

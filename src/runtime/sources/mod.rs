@@ -80,10 +80,10 @@ impl OperatorSources {
     }
 
     /// Returns the problems of the watches that passes have started.
-    pub(super) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let mut troubles = self.objects.troubles();
-        troubles.extend(self.scalers.trouble());
-        troubles
+    pub(super) fn problems(&self) -> Vec<(GroupKind, WatchProblem)> {
+        let mut problems = self.objects.problems();
+        problems.extend(self.scalers.problem());
+        problems
     }
 
     /// Returns a future that completes when a watch that passes have started by now changes its state.
@@ -171,11 +171,11 @@ impl PlanSources {
     }
 
     /// Returns the problems of the watches.
-    pub(super) fn troubles(&self) -> impl Iterator<Item = (GroupKind, WatchProblem)> {
-        let targets = self.targets.troubles().into_iter();
+    pub(super) fn problems(&self) -> impl Iterator<Item = (GroupKind, WatchProblem)> {
+        let targets = self.targets.problems().into_iter();
         targets
-            .chain(self.related.troubles())
-            .chain(self.observed.troubles())
+            .chain(self.related.problems())
+            .chain(self.observed.problems())
     }
 
     /// Returns the number of records held; those of custom resources of other operators count for these.

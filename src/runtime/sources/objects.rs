@@ -83,11 +83,11 @@ impl Objects {
     }
 
     /// Returns the problems of the watches.
-    pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
+    pub(in crate::runtime) fn problems(&self) -> Vec<(GroupKind, WatchProblem)> {
         let watches = self.watches.lock();
         watches
             .values()
-            .filter_map(|watch| watch.trouble())
+            .filter_map(|watch| watch.problem())
             .collect()
     }
 

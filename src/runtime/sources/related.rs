@@ -60,8 +60,8 @@ impl RelatedWatches {
     }
 
     /// Returns the problems of the watches.
-    pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        self.0.values().filter_map(Scoped::trouble).collect()
+    pub(in crate::runtime) fn problems(&self) -> Vec<(GroupKind, WatchProblem)> {
+        self.0.values().filter_map(Scoped::problem).collect()
     }
 
     /// Returns the number of records held.

@@ -120,9 +120,9 @@ impl Scalers {
     }
 
     /// Returns the problem of a watch.
-    pub(in crate::runtime) fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
+    pub(in crate::runtime) fn problem(&self) -> Option<(GroupKind, WatchProblem)> {
         let watches = self.watches.lock();
-        watches.values().find_map(|watch| watch.trouble())
+        watches.values().find_map(|watch| watch.problem())
     }
 
     fn watch(&self, namespace: Option<&str>) -> Arc<Handle<Scaler>> {
@@ -172,7 +172,7 @@ async fn list(
         namespace: child.object.namespace.as_deref().map(str::to_owned),
         ..Scope::default()
     };
-    let looks_at = Scaler::looks_at();
+    let projection = Scaler::projection();
     let (mut found, mut next) = (None, None::<String>);
     loop {
         let mut take = |object: Node| {
@@ -183,7 +183,7 @@ async fn list(
                 found = Some(scaler.id.key.name.to_string());
             }
         };
-        let how = (Form::Whole, &looks_at);
+        let how = (Form::Whole, &projection);
         let answer = requests
             .list_page(how, &autoscalers(), &scope, next.as_deref(), &mut take)
             .await;

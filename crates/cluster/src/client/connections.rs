@@ -1,8 +1,8 @@
 //! Assigns requests to connections: accounting only, without I/O and without a clock of its own.
 //!
 //! ```text
-//!  seat ─► an open one with room ──────────► Taken, released by `leave`
-//!      ├─► one being opened, with room ────► Wait, then seat again
+//!  reserve ─► an open one with room ──────────► Taken, released by `leave`
+//!      ├─► one being opened, with room ────► Wait, then reserve again
 //!      └─► none ───────────────────────────► Make ─► opened ─► idle for IDLE ─► closed
 //! ```
 
@@ -49,7 +49,7 @@ pub(super) trait Sender: Clone {
 pub(super) enum StreamSlot<S> {
     /// This connection; the place is held until [`Connections::leave`].
     Taken(Id, S),
-    /// A connection is being opened that will probably have room: call `seat` again then.
+    /// A connection is being opened that will probably have room: call `reserve` again then.
     Wait(Id),
     /// The caller opens a connection, and reports the outcome with [`Connections::opened`] or [`Connections::remove`].
     Make(Id),
@@ -93,7 +93,7 @@ impl<S: Sender> Connections<S> {
     }
 
     /// Finds a place: the fullest connection with room, so that others can become idle.
-    pub(super) fn seat(&mut self, used_for: Use, now: Instant) -> StreamSlot<S> {
+    pub(super) fn reserve(&mut self, used_for: Use, now: Instant) -> StreamSlot<S> {
         let is_usable =
             |entry: &ConnectionEntry<S>| !entry.sender.as_ref().is_some_and(S::is_closed);
         self.entries.retain(|_, entry| is_usable(entry));
@@ -121,7 +121,7 @@ impl<S: Sender> Connections<S> {
         StreamSlot::Make(id)
     }
 
-    /// A connection is open, for `limit` concurrent requests. It has no requests yet: those that waited for it call `seat` again.
+    /// A connection is open, for `limit` concurrent requests. It has no requests yet: those that waited for it call `reserve` again.
     pub(super) fn opened(&mut self, id: Id, sender: S, limit: usize, now: Instant) {
         self.usual = limit;
         if let Some(entry) = self.entries.get_mut(&id) {
@@ -205,19 +205,22 @@ mod tests {
             }
         }
 
-        fn seat(&mut self, used_for: Use) -> StreamSlot<Cluster> {
-            self.connections.seat(used_for, self.now)
+        fn reserve(&mut self, used_for: Use) -> StreamSlot<Cluster> {
+            self.connections.reserve(used_for, self.now)
         }
 
-        /// Opens the connection that `seat` asks for, and takes a place on it.
+        /// Opens the connection that `reserve` asks for, and takes a place on it.
         fn make(&mut self, used_for: Use, limit: usize) -> (Id, Cluster) {
-            let StreamSlot::Make(id) = self.seat(used_for) else {
+            let StreamSlot::Make(id) = self.reserve(used_for) else {
                 panic!("no connection is to be made");
             };
             let cluster = Cluster::default();
             self.connections
                 .opened(id, cluster.clone(), limit, self.now);
-            assert_eq!(self.seat(used_for), StreamSlot::Taken(id, cluster.clone()));
+            assert_eq!(
+                self.reserve(used_for),
+                StreamSlot::Taken(id, cluster.clone())
+            );
             (id, cluster)
         }
     }
@@ -228,7 +231,7 @@ mod tests {
         let (first, cluster) = case.make(Use::Watches, 100);
         for _ in 1..80 {
             assert_eq!(
-                case.seat(Use::Watches),
+                case.reserve(Use::Watches),
                 StreamSlot::Taken(first, cluster.clone())
             );
         }
@@ -236,7 +239,10 @@ mod tests {
         assert_ne!(first, second);
         // A watch that ends makes room.
         case.connections.leave(first, case.now);
-        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, cluster));
+        assert_eq!(
+            case.reserve(Use::Watches),
+            StreamSlot::Taken(first, cluster)
+        );
     }
 
     #[test]
@@ -247,11 +253,11 @@ mod tests {
         assert_ne!(watches, singles);
         for _ in 1..32 {
             assert_eq!(
-                case.seat(Use::Singles),
+                case.reserve(Use::Singles),
                 StreamSlot::Taken(singles, cluster.clone())
             );
         }
-        assert!(matches!(case.seat(Use::Singles), StreamSlot::Make(_)));
+        assert!(matches!(case.reserve(Use::Singles), StreamSlot::Make(_)));
     }
 
     #[test]
@@ -260,37 +266,43 @@ mod tests {
         let (first, cluster) = case.make(Use::Watches, 3);
         for _ in 1..3 {
             assert_eq!(
-                case.seat(Use::Watches),
+                case.reserve(Use::Watches),
                 StreamSlot::Taken(first, cluster.clone())
             );
         }
-        let StreamSlot::Make(second) = case.seat(Use::Watches) else {
+        let StreamSlot::Make(second) = case.reserve(Use::Watches) else {
             panic!("the fourth has no place");
         };
         // While it is being opened two more get a place there, since it is assumed to be as small as the first.
-        assert_eq!(case.seat(Use::Watches), StreamSlot::Wait(second));
-        assert_eq!(case.seat(Use::Watches), StreamSlot::Wait(second));
-        assert!(matches!(case.seat(Use::Watches), StreamSlot::Make(_)));
+        assert_eq!(case.reserve(Use::Watches), StreamSlot::Wait(second));
+        assert_eq!(case.reserve(Use::Watches), StreamSlot::Wait(second));
+        assert!(matches!(case.reserve(Use::Watches), StreamSlot::Make(_)));
         // The server raises its limit.
         case.connections.limit(first, 4);
-        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, cluster));
+        assert_eq!(
+            case.reserve(Use::Watches),
+            StreamSlot::Taken(first, cluster)
+        );
     }
 
     #[test]
     fn at_the_start_all_wait_for_one_connection_and_each_makes_its_own_where_that_takes_one() {
         let mut case = Case::new();
-        let StreamSlot::Make(first) = case.seat(Use::Watches) else {
+        let StreamSlot::Make(first) = case.reserve(Use::Watches) else {
             panic!("there is none yet");
         };
         for _ in 0..20 {
-            assert_eq!(case.seat(Use::Watches), StreamSlot::Wait(first));
+            assert_eq!(case.reserve(Use::Watches), StreamSlot::Wait(first));
         }
         // It is HTTP/1.1.
         let cluster = Cluster::default();
         case.connections.opened(first, cluster.clone(), 1, case.now);
-        assert_eq!(case.seat(Use::Watches), StreamSlot::Taken(first, cluster));
+        assert_eq!(
+            case.reserve(Use::Watches),
+            StreamSlot::Taken(first, cluster)
+        );
         for _ in 0..19 {
-            assert!(matches!(case.seat(Use::Watches), StreamSlot::Make(_)));
+            assert!(matches!(case.reserve(Use::Watches), StreamSlot::Make(_)));
         }
     }
 
@@ -299,7 +311,7 @@ mod tests {
         let mut case = Case::new();
         let (first, cluster) = case.make(Use::Singles, 2);
         assert_eq!(
-            case.seat(Use::Singles),
+            case.reserve(Use::Singles),
             StreamSlot::Taken(first, cluster.clone())
         );
         let (second, _) = case.make(Use::Singles, 2);
@@ -308,7 +320,10 @@ mod tests {
         case.now += IDLE.saturating_sub(Duration::from_secs(1));
         case.connections.close_idle(second, case.now);
         assert_eq!(case.connections.count(Use::Singles), 2);
-        assert_eq!(case.seat(Use::Singles), StreamSlot::Taken(first, cluster));
+        assert_eq!(
+            case.reserve(Use::Singles),
+            StreamSlot::Taken(first, cluster)
+        );
         case.connections.leave(first, case.now);
         case.now += Duration::from_secs(1);
         for id in [first, second] {
@@ -332,11 +347,11 @@ mod tests {
     #[test]
     fn a_connection_that_cannot_be_made_leaves_nothing() {
         let mut case = Case::new();
-        let StreamSlot::Make(first) = case.seat(Use::Singles) else {
+        let StreamSlot::Make(first) = case.reserve(Use::Singles) else {
             panic!("there is none yet");
         };
         case.connections.remove(first);
         assert_eq!(case.connections.count(Use::Singles), 0);
-        assert!(matches!(case.seat(Use::Singles), StreamSlot::Make(_)));
+        assert!(matches!(case.reserve(Use::Singles), StreamSlot::Make(_)));
     }
 }

@@ -81,7 +81,7 @@ impl Cluster {
             limit: 1,
             next: None,
         };
-        let how = (Form::Metadata, &Identity::looks_at());
+        let how = (Form::Metadata, &Identity::projection());
         self.list_each(how, kind, scope, page, &mut take).await?;
         Ok(version)
     }

@@ -47,7 +47,7 @@ pub trait Record: Send + Sync + Sized + 'static {
     }
 
     /// The paths that [`Record::read`] uses: an object filtered by this projection gives the same record.
-    fn looks_at(spec: &Spec) -> Projection;
+    fn projection(spec: &Spec) -> Projection;
 
     /// The identity of the object, and its resourceVersion.
     fn identity(&self) -> &Identity;
@@ -116,8 +116,8 @@ impl Record for CrRecord {
         self.unread.as_deref()
     }
 
-    fn looks_at(spec: &Spec) -> Projection {
-        Self::looks_at(&spec.paths)
+    fn projection(spec: &Spec) -> Projection {
+        Self::projection(&spec.paths)
     }
 
     fn identity(&self) -> &Identity {
@@ -142,8 +142,8 @@ impl Record for ChildRecord {
         self.unread()
     }
 
-    fn looks_at(spec: &Spec) -> Projection {
-        Self::looks_at(&spec.paths)
+    fn projection(spec: &Spec) -> Projection {
+        Self::projection(&spec.paths)
     }
 
     fn identity(&self) -> &Identity {
@@ -168,8 +168,8 @@ impl Record for Related {
         Ok(Self::read(&spec.kind, fully_readable(object)?)?)
     }
 
-    fn looks_at(_: &Spec) -> Projection {
-        Self::looks_at()
+    fn projection(_: &Spec) -> Projection {
+        Self::projection()
     }
 
     fn identity(&self) -> &Identity {
@@ -194,8 +194,8 @@ impl Record for ObservedRecord {
         Ok(Self::read(fully_readable(object)?, &spec.paths)?)
     }
 
-    fn looks_at(_: &Spec) -> Projection {
-        Self::looks_at()
+    fn projection(_: &Spec) -> Projection {
+        Self::projection()
     }
 
     fn identity(&self) -> &Identity {
@@ -216,8 +216,8 @@ impl Record for Scaler {
         Ok(Self::read(fully_readable(object)?)?)
     }
 
-    fn looks_at(_: &Spec) -> Projection {
-        Self::looks_at()
+    fn projection(_: &Spec) -> Projection {
+        Self::projection()
     }
 
     fn identity(&self) -> &Identity {
@@ -253,8 +253,8 @@ impl Record for Presence {
         })
     }
 
-    fn looks_at(_: &Spec) -> Projection {
-        Identity::looks_at()
+    fn projection(_: &Spec) -> Projection {
+        Identity::projection()
     }
 
     fn identity(&self) -> &Identity {
@@ -275,8 +275,8 @@ impl Record for CrdRecord {
         Ok(Self::read(fully_readable(object)?)?)
     }
 
-    fn looks_at(_: &Spec) -> Projection {
-        Self::looks_at()
+    fn projection(_: &Spec) -> Projection {
+        Self::projection()
     }
 
     fn identity(&self) -> &Identity {

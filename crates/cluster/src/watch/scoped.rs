@@ -91,8 +91,8 @@ impl<R: Record> Scoped<R> {
     }
 
     /// Returns the problem of one of the watches, and its kind.
-    pub fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
-        self.parts.iter().find_map(Handle::trouble)
+    pub fn problem(&self) -> Option<(GroupKind, WatchProblem)> {
+        self.parts.iter().find_map(Handle::problem)
     }
 
     /// As [`Handle::readable`], for all handles. Single namespaces without permission are ignored while there are others.
@@ -101,8 +101,8 @@ impl<R: Record> Scoped<R> {
     /// The reason, as a message for users.
     pub fn readable(&self) -> Result<(), String> {
         let is_granted = |part: &&Handle<R>| {
-            let trouble = part.trouble();
-            !matches!(trouble, Some((_, WatchProblem::Forbidden { .. })))
+            let problem = part.problem();
+            !matches!(problem, Some((_, WatchProblem::Forbidden { .. })))
         };
         let granted: Vec<_> = self.parts.iter().filter(is_granted).collect();
         if granted.is_empty() {

@@ -15,18 +15,18 @@ mod denial;
 mod explain;
 mod outline;
 mod patch;
+mod permissions;
 mod policies;
 mod protection;
-mod rights;
 
 use jiff::Timestamp;
 
 pub use denial::{WARNING_BYTES, denial, warnings};
 pub use explain::{Enforcement, RulePlace, explain};
 pub use patch::{PatchKind, PatchOp};
+pub use permissions::{Permission, derived_permissions};
 pub use policies::{PolicyOptions, mutating_policies, policies};
 pub use protection::protection;
-pub use rights::{Permission, rights};
 
 use crate::{
     api::FailurePolicy,

@@ -89,7 +89,7 @@ fn hostile() -> Vec<(String, String, &'static str, Cause)> {
 #[test]
 fn a_hostile_object_is_named_and_its_neighbours_are_read() {
     let paths = paths(&["spec", "status.phase"]);
-    let projection = CrRecord::looks_at(&paths);
+    let projection = CrRecord::projection(&paths);
     for (name, text, path, cause) in hostile() {
         let list = format!(
             r#"{{"metadata":{{"resourceVersion":"9"}},"items":[{},{text},{}]}}"#,
@@ -124,7 +124,7 @@ fn a_hostile_object_is_named_and_its_neighbours_are_read() {
 #[test]
 fn what_nobody_reads_may_be_anything() {
     let paths = paths(&["status.phase"]);
-    let projection = CrRecord::looks_at(&paths);
+    let projection = CrRecord::projection(&paths);
     for (name, text, ..) in hostile() {
         if name == "syntax" {
             continue;
@@ -141,7 +141,7 @@ fn a_deep_annotation_of_managed_fields_by_another_s_update_hurts_nobody() {
         format!(r#"{{"manager":"{manager}","operation":"{operation}","fieldsV1":{fields}}}"#)
     };
     let kind = GroupKind::parse("Deployment.apps");
-    let projection = ChildRecord::looks_at(&[]);
+    let projection = ChildRecord::projection(&[]);
     let read = |other: &str| {
         let ours = entry(
             "orkestra/websites.shop.example",
@@ -169,7 +169,7 @@ fn a_child_that_cannot_be_read_is_never_deleted_and_never_taken_for_gone() {
     let kept = paths(&["data"]);
     let read = |data: &str| {
         let text = format!(r#"{{{},"data":{data}}}"#, metadata("web", &marks));
-        let object = ChildRecord::looks_at(&kept).decode(text.as_bytes());
+        let object = ChildRecord::projection(&kept).decode(text.as_bytes());
         ChildRecord::read(&kind, &object, &kept).unwrap()
     };
     let uid = "cr-1".into();
@@ -186,7 +186,7 @@ fn a_child_that_cannot_be_read_is_never_deleted_and_never_taken_for_gone() {
 
 #[test]
 fn an_object_that_is_too_large_is_named_from_its_beginning() {
-    let projection = CrRecord::looks_at(&[]);
+    let projection = CrRecord::projection(&[]);
     let large = object(
         "large",
         &format!(r#","spec":{{"a":"{}"}}"#, "x".repeat(LARGEST_OBJECT)),
@@ -229,9 +229,9 @@ fn objects_as_large_as_the_api_server_lets_in_are_read() {
     for more in ["", &annotations, &owners, &managers] {
         for name in &names {
             let text = format!("{{{}}}", metadata(name, more));
-            let cr = CrRecord::looks_at(&[]).decode(text.as_bytes());
+            let cr = CrRecord::projection(&[]).decode(text.as_bytes());
             assert_eq!(CrRecord::read(&cr, &[]).unwrap().unread, None);
-            let child = ChildRecord::looks_at(&[]).decode(text.as_bytes());
+            let child = ChildRecord::projection(&[]).decode(text.as_bytes());
             let child = ChildRecord::read(&kind, &child, &[]).unwrap();
             assert_eq!((child.unread(), &*child.id.key.name), (None, &**name));
         }
@@ -240,7 +240,7 @@ fn objects_as_large_as_the_api_server_lets_in_are_read() {
 
 #[test]
 fn an_error_is_distinguished_from_what_is_no_event() {
-    let projection = CrRecord::looks_at(&[]);
+    let projection = CrRecord::projection(&[]);
     let line = |text: &str| events(&projection, format!("{text}\n").as_bytes(), 5);
     let status = r#"{"kind":"Status","code":410,"reason":"Expired"}"#;
     assert!(matches!(&line(status)[..], [Event::Refused(_)]));
@@ -295,7 +295,7 @@ fn an_answer_is_read_but_for_what_cannot_be() {
 proptest! {
     #[test]
     fn any_bytes_give_a_result(text in prop::collection::vec(any::<u8>(), 0..200), size in 1..50_usize) {
-        let projection = CrRecord::looks_at(&paths(&["spec", "status.phase"]));
+        let projection = CrRecord::projection(&paths(&["spec", "status.phase"]));
         let _ = page(&projection, &text, size);
         let _ = events(&projection, &text, size);
         let _ = projection.decode(&text);

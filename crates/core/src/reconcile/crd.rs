@@ -143,7 +143,7 @@ impl CrdRecord {
     }
 
     /// What [`CrdRecord::read`] looks at: of each version's schema no more than its part under `status`.
-    pub fn looks_at() -> Projection {
+    pub fn projection() -> Projection {
         let path = |fields: &[&str]| Path::of_fields(fields.iter().copied());
         let identity = Identity::FIELDS.map(|field| in_metadata(&[field]));
         let own: [&[&str]; 7] = [

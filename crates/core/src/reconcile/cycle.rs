@@ -10,7 +10,7 @@ use super::{
     hold_reason::HoldReason,
     identity::Uid,
     inventory::Inventory,
-    labels::{Labels, worn_labels},
+    labels::{Labels, current_labels},
     record::{ChildRecord, Observed},
     scale::replicas,
     sources::Read,
@@ -73,7 +73,7 @@ impl Cycle {
     pub(super) fn deletion(plan: &OperatorPlan, observed: &Observed) -> Self {
         Self {
             inventory: Inventory::clone(&observed.inventory),
-            labels: worn_labels(plan, &observed.cr),
+            labels: current_labels(plan, &observed.cr),
             ..Self::default()
         }
     }

@@ -62,7 +62,7 @@ pub(super) fn is_asked(paths: &[Path]) -> bool {
 
 /// Returns the fields that [`Holds::read`] reads beside the managed fields. For a requested field this is the whole tree
 /// around it: a value in place of a map holds the field.
-pub(super) fn looks_at(paths: &[Path]) -> Vec<Path> {
+pub(super) fn read_paths(paths: &[Path]) -> Vec<Path> {
     let asked = paths.iter().filter_map(requested_path);
     let mut roots: Vec<Path> = asked
         .map(|path| path.steps().iter().take(1).cloned().collect())

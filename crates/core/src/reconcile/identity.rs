@@ -44,7 +44,7 @@ impl Identity {
     }
 
     /// Returns the fields that [`Identity::read`] reads.
-    pub fn looks_at() -> Projection {
+    pub fn projection() -> Projection {
         let paths = Self::FIELDS.map(|field| in_metadata(&[field]));
         Projection::new(&paths)
     }

@@ -53,7 +53,7 @@ pub(super) fn labels(
         let value = legal.map_or_else(
             |failure| {
                 failures.push(failure);
-                worn(cr, key)
+                current_value(cr, key)
             },
             Some,
         );
@@ -70,13 +70,13 @@ pub(super) fn set_of(plan: &OperatorPlan, cr: &CrRecord) -> String {
 }
 
 /// The labels and annotations of a plan that a custom resource has.
-pub fn worn_labels(plan: &OperatorPlan, cr: &CrRecord) -> Labels {
+pub fn current_labels(plan: &OperatorPlan, cr: &CrRecord) -> Labels {
     let keys = plan.labels.iter();
-    keys.filter_map(|(key, _)| Some((key.clone(), worn(cr, key)?)))
+    keys.filter_map(|(key, _)| Some((key.clone(), current_value(cr, key)?)))
         .collect()
 }
 
-fn worn(cr: &CrRecord, key: &MetadataKey) -> Option<Box<str>> {
+fn current_value(cr: &CrRecord, key: &MetadataKey) -> Option<Box<str>> {
     cr.view
         .at(&key.path())
         .and_then(Node::as_str)

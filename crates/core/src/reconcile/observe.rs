@@ -69,7 +69,7 @@ impl ObservedRecord {
     }
 
     /// Returns the fields that [`ObservedRecord::read`] reads: all, to detect every change of content.
-    pub fn looks_at() -> Projection {
+    pub fn projection() -> Projection {
         Projection::whole()
     }
 

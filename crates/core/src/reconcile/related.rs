@@ -52,7 +52,7 @@ impl Related {
     }
 
     /// Returns the fields that [`Related::read`] reads: all, since a separate table says what is kept of each kind.
-    pub fn looks_at() -> Projection {
+    pub fn projection() -> Projection {
         Projection::whole()
     }
 

@@ -35,7 +35,7 @@ impl Scaler {
     }
 
     /// Returns the fields that [`Scaler::read`] reads.
-    pub fn looks_at() -> Projection {
+    pub fn projection() -> Projection {
         let own = Identity::FIELDS.map(|field| in_metadata(&[field]));
         let target = Path::of_fields(TARGET);
         Projection::new(own.iter().chain([&target]))

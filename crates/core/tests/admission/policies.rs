@@ -2,8 +2,8 @@
 
 use orkestra_core::{
     admission::{
-        AdmissionVerdict, Admitted, Answers, Operation, Permission, PolicyOptions, mutate,
-        mutating_policies, policies, protection, rights,
+        AdmissionVerdict, Admitted, Answers, Operation, Permission, PolicyOptions,
+        derived_permissions, mutate, mutating_policies, policies, protection,
     },
     plan::{OperatorPlan, Plan},
     value::Node,
@@ -357,7 +357,7 @@ fn the_permissions_of_a_katalog_are_listed_once_and_in_words() {
         "{}",
         "      operatorBox: { onReconcile: { custom: [{ apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: { name: all }, roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin }, subjects: [] }], configMaps: [{ name: a, data: { b: c } }] } }",
     );
-    let all = rights(&plan);
+    let all = derived_permissions(&plan);
     let mut sorted = all.clone();
     sorted.sort();
     sorted.dedup();

@@ -240,7 +240,7 @@ fn records(projection: &Projection, text: &[u8], object: &Node) {
 /// A page of a list: the same objects come out of it however it is parted, and each of them gives the records that the whole
 /// tree gives.
 pub(crate) fn list(input: &[u8]) {
-    let projection = CrRecord::looks_at(&kept());
+    let projection = CrRecord::projection(&kept());
     let read = |size: usize| {
         let (mut page, mut found) = (Page::new(&projection), Vec::new());
         let mut take = |listed| found.push(listed);
@@ -265,7 +265,7 @@ pub(crate) fn list(input: &[u8]) {
 
 /// Lines of a watch: the same events come out of them however they are parted, a line that cannot be read hides no other.
 pub(crate) fn watch(input: &[u8]) {
-    let projection = CrRecord::looks_at(&kept());
+    let projection = CrRecord::projection(&kept());
     let read = |size: usize| {
         let (mut lines, mut found) = (Lines::default(), Vec::new());
         for mut part in input.chunks(size) {

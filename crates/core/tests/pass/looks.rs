@@ -185,12 +185,12 @@ proptest! {
     #[test]
     fn a_record_of_what_is_looked_at_is_that_of_the_whole(object in object(), paths in paths(), kind in select(KINDS.to_vec())) {
         let kind = GroupKind::parse(kind);
-        same(&object, &CrRecord::looks_at(&paths), |node| CrRecord::read(node, &paths))?;
-        same(&object, &ChildRecord::looks_at(&paths), |node| ChildRecord::read(&kind, node, &paths))?;
-        same(&object, &Related::looks_at(), |node| Related::read(&kind, node))?;
-        same(&object, &ObservedRecord::looks_at(), |node| ObservedRecord::read(node, &paths))?;
-        same(&object, &CrdRecord::looks_at(), CrdRecord::read)?;
-        same(&object, &Identity::looks_at(), Identity::read)?;
+        same(&object, &CrRecord::projection(&paths), |node| CrRecord::read(node, &paths))?;
+        same(&object, &ChildRecord::projection(&paths), |node| ChildRecord::read(&kind, node, &paths))?;
+        same(&object, &Related::projection(), |node| Related::read(&kind, node))?;
+        same(&object, &ObservedRecord::projection(), |node| ObservedRecord::read(node, &paths))?;
+        same(&object, &CrdRecord::projection(), CrdRecord::read)?;
+        same(&object, &Identity::projection(), Identity::read)?;
     }
 }
 
@@ -201,7 +201,7 @@ fn nothing_of_a_secret_is_looked_at_unless_it_is_read() {
         "data": { "password": "aHVudGVyMg==", "user": "YQ==" },
     });
     let look = |paths: &[Path]| {
-        let sieved = ChildRecord::looks_at(paths).read(secret.to_string().as_bytes());
+        let sieved = ChildRecord::projection(paths).read(secret.to_string().as_bytes());
         sieved.unwrap().to_json()
     };
     assert_eq!(look(&[]).get("data"), None);

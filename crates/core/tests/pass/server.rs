@@ -88,7 +88,7 @@ impl Stored {
         }
         let before = (self.leaves.clone(), self.owners.clone());
         let owned: BTreeSet<Trail> = wanted.keys().cloned().collect();
-        let let_go = self
+        let released = self
             .owners
             .insert(me.clone(), owned.clone())
             .unwrap_or_default();
@@ -99,7 +99,11 @@ impl Stored {
             }
         }
         let is_free = |trail: &&Trail| !self.owners.values().any(|owned| owned.contains(*trail));
-        let freed: Vec<Trail> = let_go.difference(&owned).filter(is_free).cloned().collect();
+        let freed: Vec<Trail> = released
+            .difference(&owned)
+            .filter(is_free)
+            .cloned()
+            .collect();
         for trail in &freed {
             self.leaves.remove(trail);
         }

@@ -47,11 +47,11 @@ where
     let Some(points) = &*POINTS else {
         return work.await;
     };
-    let seat = points.enter(task, of);
+    let point = points.enter(task, of);
     tokio::select! {
         biased;
-        () = seat.struck.notified() => {
-            seat.strike();
+        () = point.struck.notified() => {
+            point.strike();
             std::panic::resume_unwind(Box::new("a fault on purpose"))
         }
         done = &mut work => done,

@@ -96,8 +96,8 @@ pub struct Summary {
     #[serde(default)]
     pub declares: Vec<Declared>,
     /// The permissions that its operators need.
-    #[serde(default)]
-    pub rights: Vec<Rule>,
+    #[serde(default, alias = "rights")]
+    pub permissions: Vec<Rule>,
 }
 
 /// An operator of an artifact.
@@ -224,7 +224,7 @@ mod tests {
             tags: Vec::new(),
             orkestra: "0".to_owned(),
             declares: Vec::new(),
-            rights: Vec::new(),
+            permissions: Vec::new(),
         }
     }
 

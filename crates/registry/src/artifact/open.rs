@@ -67,7 +67,7 @@ impl Client {
                     kind.name()
                 )));
             }
-            if summary.declares.len() > MOST_LISTED || summary.rights.len() > MOST_LISTED {
+            if summary.declares.len() > MOST_LISTED || summary.permissions.len() > MOST_LISTED {
                 return Err(wrong("its configuration lists too many items".to_owned()));
             }
             Some(summary)

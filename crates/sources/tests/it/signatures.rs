@@ -117,7 +117,7 @@ pub(super) async fn push(server: &Server, tag: &str, kind: Kind, files: &[(&str,
         tags: Vec::new(),
         orkestra: "0.1.0".to_owned(),
         declares: Vec::new(),
-        rights: Vec::new(),
+        permissions: Vec::new(),
     };
     let built = artifact::build(&files, &summary, None);
     let client = client();

@@ -157,7 +157,7 @@ impl SeenHeartbeat {
 #[derive(Debug)]
 struct LeaseFailure {
     problem: OperatorProblem,
-    failures: u32,
+    count: u32,
     retry_at: Timestamp,
 }
 
@@ -179,7 +179,7 @@ pub(crate) struct ClaimTable {
     listed: bool,
     /// Why the claims cannot be read.
     blind: Option<OperatorProblem>,
-    troubles: BTreeMap<String, LeaseFailure>,
+    failures: BTreeMap<String, LeaseFailure>,
 }
 
 impl ClaimTable {
@@ -196,7 +196,7 @@ impl ClaimTable {
             doubtful: BTreeSet::new(),
             listed: false,
             blind: None,
-            troubles: BTreeMap::new(),
+            failures: BTreeMap::new(),
         }
     }
 
@@ -233,7 +233,7 @@ impl ClaimTable {
             LeaseContent::Claim(claim) => {
                 let is_new = |known: &Claim| known.state.version != claim.state.version;
                 if self.claims.get(&name).is_none_or(is_new) {
-                    self.troubles.remove(&name);
+                    self.failures.remove(&name);
                 }
                 if claim.installation != *self.installation {
                     self.confirmed.remove(&name);
@@ -263,7 +263,7 @@ impl ClaimTable {
         self.heartbeats.remove(name);
         self.confirmed.remove(name);
         self.doubtful.remove(name);
-        self.troubles.remove(name);
+        self.failures.remove(name);
     }
 
     /// Records that the claims cannot be read.
@@ -273,19 +273,19 @@ impl ClaimTable {
 
     /// Records a refused write.
     pub(crate) fn note_failure(&mut self, name: &str, problem: OperatorProblem, now: Timestamp) {
-        let failures = self.troubles.get(name).map_or(0, |one| one.failures);
-        let wait = SignedDuration::try_from(RETRY.after(failures)).unwrap_or(SignedDuration::MAX);
-        let trouble = LeaseFailure {
+        let count = self.failures.get(name).map_or(0, |one| one.count);
+        let wait = SignedDuration::try_from(RETRY.after(count)).unwrap_or(SignedDuration::MAX);
+        let failure = LeaseFailure {
             problem,
-            failures: failures + 1,
+            count: count + 1,
             retry_at: later(now, wait),
         };
-        self.troubles.insert(name.to_owned(), trouble);
+        self.failures.insert(name.to_owned(), failure);
     }
 
     /// Records a write of this process.
     pub(crate) fn note_written(&mut self, name: String, record: LeaseContent, now: Timestamp) {
-        self.troubles.remove(&name);
+        self.failures.remove(&name);
         let is_ours = matches!(&record, LeaseContent::Claim(claim) if claim.installation == *self.installation);
         if is_ours {
             self.doubtful.remove(&name);
@@ -366,9 +366,9 @@ impl ClaimTable {
 
     fn problem(&self, name: &str) -> Option<OperatorProblem> {
         let own = names::installation_lease(&self.installation);
-        let trouble = self.troubles.get(name).or_else(|| self.troubles.get(&own));
+        let failure = self.failures.get(name).or_else(|| self.failures.get(&own));
         let unread = self.blind.as_ref().filter(|_| !self.listed);
-        trouble.map(|trouble| &trouble.problem).or(unread).cloned()
+        failure.map(|failure| &failure.problem).or(unread).cloned()
     }
 
     /// Returns the writes that are due now. The installation's own Lease comes first, and alone if its claims do not count
@@ -451,14 +451,14 @@ impl ClaimTable {
     }
 
     fn rests(&self, name: &str, now: Timestamp) -> bool {
-        self.troubles
+        self.failures
             .get(name)
-            .is_some_and(|trouble| now < trouble.retry_at)
+            .is_some_and(|failure| now < failure.retry_at)
     }
 
     /// Returns when the clock alone makes something due.
     pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
-        let retries = self.troubles.values().map(|trouble| trouble.retry_at);
+        let retries = self.failures.values().map(|failure| failure.retry_at);
         let used = !self.demand.kinds.is_empty();
         let renewal = used.then(|| self.renewal_at());
         let needed: BTreeSet<String> = self.demand.kinds.keys().map(lease_of).collect();

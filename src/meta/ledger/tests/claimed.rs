@@ -98,7 +98,7 @@ fn an_operator_works_only_on_a_kind_that_is_recorded_as_operated() {
 fn the_claim_on_a_kind_stays_until_it_is_released_and_goes_to_whoever_wants_it() {
     let mut ledger = Ledger::default();
     ledger.want(katalog("a"), wanted(0, &plan("a", &[POND, LAKE])));
-    ledger.let_go(&katalog("a"), [kind("Pond"), kind("Lake")].into());
+    ledger.release(&katalog("a"), [kind("Pond"), kind("Lake")].into());
     let claimant = |ledger: &Ledger, name| {
         let demand = ledger.demand();
         demand.get(&kind(name)).map(|one| one.katalog.name.clone())

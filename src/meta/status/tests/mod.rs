@@ -98,7 +98,7 @@ fn status_over(
         sources: &[],
         source_problem: None,
         waits: None,
-        trouble: None,
+        deletion_problem: None,
     };
     compute(&inputs, written, now())
 }
@@ -230,7 +230,7 @@ fn a_deletion_that_waits_names_its_way_out() {
         sources: &[],
         source_problem: None,
         waits: Some("waiting for the deletion of 2 Pond.water.example"),
-        trouble: None,
+        deletion_problem: None,
     };
     assert_eq!(
         super::terminating_message(&inputs),

@@ -12,7 +12,7 @@ struct Situation<'a> {
     suspended: bool,
     source_problem: Option<(KatalogReason, &'a str)>,
     waits: Option<&'a str>,
-    trouble: Option<&'a str>,
+    deletion_problem: Option<&'a str>,
 }
 
 impl Situation<'_> {
@@ -34,7 +34,7 @@ impl Situation<'_> {
             sources: &[],
             source_problem: self.source_problem,
             waits: self.waits,
-            trouble: self.trouble,
+            deletion_problem: self.deletion_problem,
         };
         compute(&inputs, written, now())
     }
@@ -113,14 +113,14 @@ fn situations<'a>(
             for (releasing, suspended) in RELEASING.map(|one| [(one, false), (one, true)]).concat()
             {
                 for source_problem in SOURCE_PROBLEMS {
-                    all.extend(deletions.iter().map(|(waits, trouble)| Situation {
+                    all.extend(deletions.iter().map(|(waits, deletion_problem)| Situation {
                         verdict,
                         operators,
                         releasing,
                         suspended,
                         source_problem,
                         waits: *waits,
-                        trouble: *trouble,
+                        deletion_problem: *deletion_problem,
                     }));
                 }
             }

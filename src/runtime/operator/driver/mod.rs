@@ -167,7 +167,7 @@ impl Driver {
                 }
                 () = synced(life.next.as_ref()) => self.swap(life),
                 () = deletable(life.next()), if current.is_none() && self.works() => self.end_only(life),
-                Ok(()) = self.duty.changed() => self.employ(life),
+                Ok(()) = self.duty.changed() => self.apply_duty(life),
                 () = self.shared.rebind.notified() => self.rebind(life).await,
                 () = self.shared.capacity.rescale.notified() => self.adopt_figures(life),
                 () = sleep_until(life.look_again_at) => self.bind(life).await,
@@ -302,7 +302,7 @@ impl Driver {
     }
 
     /// Starts or stops the workers as the operator's duty requires, and publishes that.
-    fn employ(&self, life: &mut Life) {
+    fn apply_duty(&self, life: &mut Life) {
         let Some(bound) = self.shared.bound.load_full() else {
             return;
         };

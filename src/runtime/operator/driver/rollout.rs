@@ -175,7 +175,7 @@ impl Driver {
                 self.shared.enqueue(key, Lane::Changed);
             }
         }
-        self.employ(life);
+        self.apply_duty(life);
     }
 
     /// Makes passes use that plan from now on.

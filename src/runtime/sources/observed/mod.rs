@@ -205,9 +205,9 @@ impl Observed {
     }
 
     /// Returns the problems of the watches.
-    pub(in crate::runtime) fn troubles(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let troubles = self.entries().filter_map(|entry| entry.watch.trouble());
-        troubles.collect()
+    pub(in crate::runtime) fn problems(&self) -> Vec<(GroupKind, WatchProblem)> {
+        let problems = self.entries().filter_map(|entry| entry.watch.problem());
+        problems.collect()
     }
 
     /// Returns which of the watches have completed their initial list, and whether Events can be read at the moment.

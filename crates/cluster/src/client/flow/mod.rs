@@ -100,7 +100,7 @@ impl Flow {
                 let mut state = self.0.state.lock();
                 let ticket = state.shares.ask(share);
                 state.waiting.insert(ticket, sender);
-                self.let_go(&mut state);
+                self.admit_waiting(&mut state);
                 Some(ticket)
             },
         };
@@ -128,7 +128,7 @@ impl Flow {
     }
 
     /// Starts every request that may start.
-    fn let_go(&self, state: &mut FlowState) {
+    fn admit_waiting(&self, state: &mut FlowState) {
         let limit = state.limit.at(Instant::now());
         while let Some(ticket) = state.shares.next(limit) {
             if let Some(sender) = state.waiting.remove(&ticket) {
@@ -150,7 +150,7 @@ impl Flow {
             pause.keep(Ends::freely(), (self.clone(), until), |(flow, until)| {
                 Box::pin(async move {
                     sleep_until(*until).await;
-                    flow.let_go(&mut flow.0.state.lock());
+                    flow.admit_waiting(&mut flow.0.state.lock());
                 })
             });
         }
@@ -175,7 +175,7 @@ impl Flow {
             }
         }
         state.shares.done(&permit.share);
-        self.let_go(&mut state);
+        self.admit_waiting(&mut state);
     }
 }
 
@@ -195,7 +195,7 @@ impl Drop for QueuedRequest {
             // It already had its turn, which is not used.
             state.shares.done(&self.share);
         }
-        self.flow.let_go(&mut state);
+        self.flow.admit_waiting(&mut state);
     }
 }
 

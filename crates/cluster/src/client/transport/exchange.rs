@@ -120,7 +120,7 @@ pub(super) async fn exchange(
 ) -> Result<Response<Answer>, BoxError> {
     let used_for = used_for(request.uri());
     for _ in 0..ATTEMPTS {
-        let (slot, cluster) = pool.seat(used_for).await?;
+        let (slot, cluster) = pool.reserve(used_for).await?;
         let sent = match cluster {
             ConnectionSender::Two(sender) => multiplexed(sender, slot, request).await,
             ConnectionSender::One(sender) => alone(&sender, slot, request).await,

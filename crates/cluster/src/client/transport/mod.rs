@@ -1,7 +1,7 @@
 //! The connections of one client, as a tower service: HTTP/2 if the server offers it, else HTTP/1.1.
 //!
 //! ```text
-//!  request ─► seat (connections) ─► sent ─► response, whose body holds the place on an HTTP/2 connection until it ends
+//!  request ─► reserve (connections) ─► sent ─► response, whose body holds the place on an HTTP/2 connection until it ends
 //!                  │ none with room
 //!                  ▼
 //!             a task opens one and maintains it: pings, idleness, its end
@@ -110,11 +110,14 @@ impl Service<Request<kube::client::Body>> for Transport {
 
 impl Pool {
     /// Returns a place on a connection, which is opened if necessary.
-    async fn seat(self: &Arc<Self>, used_for: Use) -> Result<(Slot, ConnectionSender), BoxError> {
+    async fn reserve(
+        self: &Arc<Self>,
+        used_for: Use,
+    ) -> Result<(Slot, ConnectionSender), BoxError> {
         for _ in 0..ATTEMPTS {
             let dial = {
                 let mut book = self.book.lock();
-                match book.connections.seat(used_for, Instant::now()) {
+                match book.connections.reserve(used_for, Instant::now()) {
                     StreamSlot::Taken(id, cluster) => {
                         return Ok((Slot::new(self.clone(), id), cluster));
                     }

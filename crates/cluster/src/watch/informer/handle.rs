@@ -31,12 +31,15 @@ impl<R: Record> fmt::Debug for Handle<R> {
 impl<R: Record> Handle<R> {
     pub(super) fn new(
         informer: Arc<Informer<R>>,
-        seat: u64,
+        subscription: u64,
         state: watch::Receiver<WatchState>,
     ) -> Self {
         let shared = informer.shared.clone();
         Self {
-            store: Store { shared, seat },
+            store: Store {
+                shared,
+                subscription,
+            },
             state,
             informer,
         }
@@ -64,7 +67,7 @@ impl<R: Record> Handle<R> {
 
     /// Waits until the store shows the state of the API server.
     pub async fn synced(&self) {
-        // The sender lives as long as a seat with the same needs, so the channel cannot be closed.
+        // The sender lives as long as a subscription with the same needs, so the channel cannot be closed.
         let _ = self
             .state()
             .wait_for(|state| *state == WatchState::Synced)
@@ -81,7 +84,7 @@ impl<R: Record> Handle<R> {
     }
 
     /// Returns the problem of the watch, and its kind.
-    pub fn trouble(&self) -> Option<(GroupKind, WatchProblem)> {
+    pub fn problem(&self) -> Option<(GroupKind, WatchProblem)> {
         match &*self.state.borrow() {
             WatchState::Failing { problem, .. } => {
                 Some((self.served().group_kind(), problem.clone()))
@@ -127,7 +130,7 @@ impl<R: Record> Handle<R> {
 
 impl<R: Record> Drop for Handle<R> {
     fn drop(&mut self) {
-        self.informer.shared.leave(self.store.seat);
+        self.informer.shared.leave(self.store.subscription);
     }
 }
 
@@ -160,7 +163,7 @@ impl std::iter::Sum for MemoryUse {
 /// The records of an informer, as one of its readers sees them.
 pub struct Store<R: Record> {
     shared: Arc<Shared<R>>,
-    seat: u64,
+    subscription: u64,
 }
 
 impl<R: Record> fmt::Debug for Store<R> {
@@ -193,7 +196,7 @@ impl<R: Record> Store<R> {
 
     /// Records and their bytes, as held for this reader: records that several readers share count for the first one.
     pub fn held(&self) -> MemoryUse {
-        if !self.shared.is_first(self.seat) {
+        if !self.shared.is_first(self.subscription) {
             return MemoryUse::default();
         }
         let (records, bytes) = self.shared.size();
@@ -234,7 +237,7 @@ impl<R: Record> Store<R> {
             return None;
         }
         let (now, change) = self.shared.records().answer(record);
-        self.shared.notify(change, Some(self.seat));
+        self.shared.notify(change, Some(self.subscription));
         now
     }
 
@@ -247,6 +250,6 @@ impl<R: Record> Store<R> {
     /// Removes the object of that uid, whose deletion a request found before the watch.
     pub fn gone(&self, key: &ObjectKey, uid: &Uid) {
         let change = self.shared.records().gone(key, uid);
-        self.shared.notify(change, Some(self.seat));
+        self.shared.notify(change, Some(self.subscription));
     }
 }

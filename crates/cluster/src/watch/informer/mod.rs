@@ -69,7 +69,7 @@ pub(super) struct Reading {
 
 impl Reading {
     fn new<R: Record>(spec: Spec) -> Arc<Self> {
-        let projection = R::looks_at(&spec);
+        let projection = R::projection(&spec);
         Arc::new(Self { spec, projection })
     }
 }
@@ -86,13 +86,13 @@ struct Readers<R> {
     problem: Option<WatchProblem>,
     /// When this kind began to be unavailable while the API server itself was reachable, and the number of outages until then.
     unavailable_since: Option<(Instant, u64)>,
-    last_seat: u64,
-    seats: Vec<Subscription<R>>,
-    /// The state as published to the seats, shared by all that have the same needs.
+    last_subscription: u64,
+    subscriptions: Vec<Subscription<R>>,
+    /// The state as published to the subscriptions, shared by all that have the same needs.
     states: Vec<SharedState>,
 }
 
-/// The state of the watch, for the seats that need a generation.
+/// The state of the watch, for the subscriptions that need a generation.
 struct SharedState {
     needs: u64,
     state: watch::Sender<WatchState>,
@@ -115,8 +115,8 @@ impl<R: Record> Shared<R> {
             synced: None,
             problem: None,
             unavailable_since: None,
-            last_seat: 0,
-            seats: Vec::new(),
+            last_subscription: 0,
+            subscriptions: Vec::new(),
             states: Vec::new(),
         };
         Self {
@@ -143,15 +143,18 @@ impl<R: Record> Shared<R> {
         (records.len(), records.bytes())
     }
 
-    /// Releases a seat.
-    pub(super) fn leave(&self, seat: u64) {
-        self.readers.lock().leave(seat);
+    /// Releases a subscription.
+    pub(super) fn leave(&self, subscription: u64) {
+        self.readers.lock().leave(subscription);
     }
 
-    /// True if that seat is the first of those taken.
-    pub(super) fn is_first(&self, seat: u64) -> bool {
+    /// True if that subscription is the first of those taken.
+    pub(super) fn is_first(&self, subscription: u64) -> bool {
         let readers = self.readers.lock();
-        readers.seats.first().is_some_and(|one| one.number == seat)
+        readers
+            .subscriptions
+            .first()
+            .is_some_and(|one| one.number == subscription)
     }
 
     /// Returns how to read records, and its generation.
@@ -243,7 +246,7 @@ impl<R: Record> Shared<R> {
         Err(Some(id.key))
     }
 
-    /// Notifies subscribers, except the one in seat `except`; no lock is held meanwhile.
+    /// Notifies subscribers, except the one in subscription `except`; no lock is held meanwhile.
     pub(super) fn notify(&self, changes: impl IntoIterator<Item = Change<R>>, except: Option<u64>) {
         let mut subscribers: Option<Vec<Subscriber<R>>> = None;
         for change in changes {
@@ -293,8 +296,13 @@ impl<R> Readers<R> {
     }
 
     fn subscribers(&self, except: Option<u64>) -> Vec<Subscriber<R>> {
-        let seats = self.seats.iter().filter(|seat| Some(seat.number) != except);
-        seats.filter_map(|seat| seat.subscriber.clone()).collect()
+        let subscriptions = self
+            .subscriptions
+            .iter()
+            .filter(|subscription| Some(subscription.number) != except);
+        subscriptions
+            .filter_map(|subscription| subscription.subscriber.clone())
+            .collect()
     }
 
     fn publish(&mut self, change: impl FnOnce(&mut Self)) {
@@ -323,10 +331,13 @@ impl<R> Readers<R> {
     }
 
     fn leave(&mut self, number: u64) {
-        let seats = &mut self.seats;
-        seats.retain(|seat| seat.number != number);
-        self.states
-            .retain(|states| seats.iter().any(|seat| seat.needs == states.needs));
+        let subscriptions = &mut self.subscriptions;
+        subscriptions.retain(|subscription| subscription.number != number);
+        self.states.retain(|states| {
+            subscriptions
+                .iter()
+                .any(|subscription| subscription.needs == states.needs)
+        });
     }
 
     fn state_for(&self, needs: u64) -> WatchState {
@@ -359,7 +370,7 @@ impl<R: Record> Informer<R> {
         Self { shared, task }
     }
 
-    /// Adds a seat for a reader of `paths`. If it needs more than is kept so far, another list is requested.
+    /// Adds a subscription for a reader of `paths`. If it needs more than is kept so far, another list is requested.
     pub(super) fn join(
         self: Arc<Self>,
         paths: &[Path],
@@ -374,10 +385,10 @@ impl<R: Record> Informer<R> {
             readers.generation += 1;
             shared.nudge.notify_one();
         }
-        readers.last_seat += 1;
-        let (number, needs) = (readers.last_seat, readers.generation);
+        readers.last_subscription += 1;
+        let (number, needs) = (readers.last_subscription, readers.generation);
         let state = readers.notify(needs);
-        readers.seats.push(Subscription {
+        readers.subscriptions.push(Subscription {
             number,
             needs,
             subscriber,

@@ -57,7 +57,7 @@ impl<R: Record> Reflector<'_, R> {
     }
 
     /// True if a state is not behind the known one.
-    pub(super) fn goes_on(&mut self, state: &Version) -> bool {
+    pub(super) fn accepts(&mut self, state: &Version) -> bool {
         let is_behind = self.from.as_ref().is_some_and(|from| state.is_behind(from));
         if is_behind {
             self.rewind(state);

@@ -354,7 +354,7 @@ impl<R: Record> Reflector<'_, R> {
             Event::Put(object) => (object, true),
             Event::Gone(object) => (object, false),
             Event::Bookmark(version) => {
-                if self.goes_on(&version) {
+                if self.accepts(&version) {
                     self.shared.records().advance(&version);
                     self.from = Some(version);
                 }
@@ -368,7 +368,7 @@ impl<R: Record> Reflector<'_, R> {
                 .add_nameless(&object, "it has no identity");
             return;
         };
-        if !self.goes_on(&id.resource_version) {
+        if !self.accepts(&id.resource_version) {
             return;
         }
         let change = if is_there {

@@ -3,9 +3,9 @@
 mod answers;
 mod bytes;
 mod outage;
+mod problem;
 mod rewind;
 mod scoped;
-mod trouble;
 mod unread;
 
 use std::{sync::Arc, time::Duration};

@@ -57,7 +57,7 @@ async fn a_namespace_without_permission_is_reported_and_hides_no_other() {
         .collect();
     assert_eq!(states.iter().filter(|synced| **synced).count(), 1);
     assert!(matches!(
-        watches.trouble(),
+        watches.problem(),
         Some((_, WatchProblem::Forbidden { .. }))
     ));
     assert!(watches.readable().is_ok());

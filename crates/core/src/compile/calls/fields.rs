@@ -55,10 +55,10 @@ pub(super) fn url(at: &At<'_>, url: &Text) -> Option<Leaf> {
 
 pub(super) fn check_name(at: &At<'_>, name: &str) {
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    let goes_on = name
+    let continues = name
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if !(starts && goes_on) {
+    if !(starts && continues) {
         let message = format!("`{name}` is not a valid call name");
         let hint = "write letters, digits, `_` and `-`, and a letter first, such as `healthCheck`";
         at.error_hint(Code::BadName, message, hint);

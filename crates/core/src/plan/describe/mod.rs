@@ -153,8 +153,8 @@ fn metadata(
 ) -> impl Iterator<Item = (&'static str, Node)> {
     let finalizers = list(finalizers.iter().map(|name| Node::from(&**name)));
     let parts = [
-        ("labels", worn(labels, "labels")),
-        ("annotations", worn(labels, "annotations")),
+        ("labels", in_field(labels, "labels")),
+        ("annotations", in_field(labels, "annotations")),
         ("finalizers", finalizers),
     ];
     parts.into_iter().filter(|(_, part)| has_any(part))
@@ -177,7 +177,7 @@ fn stores(admission: &AdmissionPlan) -> Option<(&'static str, Node)> {
 }
 
 /// Describes the labels, or the annotations, that custom resources get.
-fn worn(all: &[(MetadataKey, Leaf)], field: &str) -> Node {
+fn in_field(all: &[(MetadataKey, Leaf)], field: &str) -> Node {
     let of_field = all.iter().filter(|(key, _)| key.field() == field);
     map(of_field.map(|(key, value)| (key.key(), leaf(value))))
 }

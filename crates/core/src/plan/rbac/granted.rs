@@ -13,7 +13,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Adds the permissions that the operator's roles and bindings grant, as far as they are literal. Those that depend on a
 /// custom resource are unknown in advance; missing ones are reported on that resource.
-pub(super) fn add(rights: &mut CollectedPermissions, operator: &OperatorPlan) {
+pub(super) fn add(collected: &mut CollectedPermissions, operator: &OperatorPlan) {
     for child in operator
         .children
         .iter()
@@ -23,10 +23,10 @@ pub(super) fn add(rights: &mut CollectedPermissions, operator: &OperatorPlan) {
         match &*child.kind.kind {
             "Role" | "ClusterRole" => {
                 for rule in fixed_items(&child.body, "rules") {
-                    rule_of(rights, &places, rule);
+                    rule_of(collected, &places, rule);
                 }
             }
-            "RoleBinding" | "ClusterRoleBinding" => bind(rights, operator, &places, child),
+            "RoleBinding" | "ClusterRoleBinding" => bind(collected, operator, &places, child),
             _ => {}
         }
     }
@@ -35,7 +35,7 @@ pub(super) fn add(rights: &mut CollectedPermissions, operator: &OperatorPlan) {
 /// Adds the permission to bind a role from elsewhere, whose rules are unknown here. The rules of a role of the same
 /// operator are known, and holding them suffices.
 fn bind(
-    rights: &mut CollectedPermissions,
+    collected: &mut CollectedPermissions,
     operator: &OperatorPlan,
     places: &ObjectNamespaces,
     binding: &ChildPlan,
@@ -64,7 +64,7 @@ fn bind(
         vec![name.to_owned()]
     };
     for name in names {
-        rights.add_named(places, RBAC, resource, &[name], ["bind"]);
+        collected.add_named(places, RBAC, resource, &[name], ["bind"]);
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn chosen_role<'a>(child: &'a ChildPlan, children: &[ChildPlan]) -> O
     (name.contains("{{") && !makes(children, kind, name)).then_some(leaf)
 }
 
-fn rule_of(rights: &mut CollectedPermissions, places: &ObjectNamespaces, rule: &Node) {
+fn rule_of(collected: &mut CollectedPermissions, places: &ObjectNamespaces, rule: &Node) {
     let texts = |key: &str| -> Vec<String> {
         let list = rule.get(key).and_then(Node::as_list).unwrap_or_default();
         list.iter()
@@ -107,7 +107,7 @@ fn rule_of(rights: &mut CollectedPermissions, places: &ObjectNamespaces, rule: &
     for group in texts("apiGroups") {
         for resource in texts("resources") {
             let verbs = verbs.iter().map(String::as_str);
-            rights.add_named(places, &group, &resource, &names, verbs);
+            collected.add_named(places, &group, &resource, &names, verbs);
         }
     }
 }

@@ -13,18 +13,18 @@
 //! that a Katalog creates are the exception: their permissions must be held, including `*`, and binding another's role
 //! needs `bind` on that role only.
 
+mod collected;
 mod granted;
 mod manifests;
-mod rights;
 
 pub use super::watched::{CLAIMS_NAMESPACE, NAMESPACE};
+pub use collected::{Permissions, RbacRule};
 pub(crate) use granted::chosen_role;
 pub use manifests::{katalog_manifests, manifests, role_name, roles_for_people, source_manifests};
-pub use rights::{Permissions, RbacRule};
 
 use std::collections::BTreeSet;
 
-use rights::CollectedPermissions;
+use collected::CollectedPermissions;
 
 use super::{
     ChildPlan, Declaring, GroupKind, Mode, ObjectNamespaces, OperatorPlan, Plan, ResourceType,
@@ -48,24 +48,24 @@ pub fn rules(plan: &Plan) -> Vec<RbacRule> {
 /// A kind with unknown plural gets the English plural; `compile` warns about it. Children of unknown scope count as
 /// cluster-scoped, which covers both.
 pub fn permissions(plan: &Plan) -> Permissions {
-    let mut rights = CollectedPermissions::default();
-    guarded(&mut rights, plan);
+    let mut collected = CollectedPermissions::default();
+    guarded(&mut collected, plan);
     for operator in &plan.operators {
-        custom_resource(&mut rights, operator);
+        custom_resource(&mut collected, operator);
         for call in &operator.calls {
             // Like the source of a copy: found by a watch, and read one by one.
             if let Some(TokenPlan::Secret { .. }) = call.token {
-                read_by_name(&mut rights, operator, &GroupKind::parse("Secret"));
+                read_by_name(&mut collected, operator, &GroupKind::parse("Secret"));
             }
         }
         let deletes = plan.deletion_policy == DeletionPolicy::Delete && !operator.watched.built_in;
         if deletes || operator.cleanup.is_some() {
             let resource = &operator.resource;
             let places = operator.own_places();
-            rights.add_in(&places, &resource.group, plural(resource), &["delete"]);
+            collected.add_in(&places, &resource.group, plural(resource), &["delete"]);
         }
         for child in &operator.children {
-            add_child(&mut rights, operator, child);
+            add_child(&mut collected, operator, child);
         }
         for relation in operator.relations() {
             let kind = relation.objects().kind;
@@ -75,21 +75,21 @@ pub fn permissions(plan: &Plan) -> Permissions {
                 } else {
                     ObjectNamespaces::All
                 };
-                rights.add_in(&places, &kind.group, plural, &["list", "watch"]);
+                collected.add_in(&places, &kind.group, plural, &["list", "watch"]);
             }
         }
         // Another Katalog has the permissions for its own kinds.
         for entry in &operator.cross {
             if let CrossTarget::Own(_, kind) = &entry.target {
-                rights.add(&kind.group, plural(kind), &["list", "watch"]);
+                collected.add(&kind.group, plural(kind), &["list", "watch"]);
             }
         }
         if !operator.targets.selectors.is_empty() {
             // The labels of namespaces that custom resources choose, found by a watch and read one by one.
-            rights.add("", "namespaces", &["get", "list", "watch"]);
+            collected.add("", "namespaces", &["get", "list", "watch"]);
         }
-        observed(&mut rights, operator);
-        granted::add(&mut rights, operator);
+        observed(&mut collected, operator);
+        granted::add(&mut collected, operator);
         for step in operator
             .on_delete
             .iter()
@@ -97,57 +97,57 @@ pub fn permissions(plan: &Plan) -> Permissions {
         {
             for job in &step.made {
                 let verbs = ["get", "list", "watch", "create", "delete", "patch"];
-                add_kind(&mut rights, operator, &job.kind, &verbs);
+                add_kind(&mut collected, operator, &job.kind, &verbs);
             }
             for child in &step.deleted {
                 let verbs = ["get", "list", "watch", "delete"];
-                add_kind(&mut rights, operator, &child.kind, &verbs);
+                add_kind(&mut collected, operator, &child.kind, &verbs);
             }
         }
     }
-    rights.into_permissions()
+    collected.into_permissions()
 }
 
 /// Adds permissions on children of a kind, in all their namespaces.
 fn add_kind(
-    rights: &mut CollectedPermissions,
+    collected: &mut CollectedPermissions,
     operator: &OperatorPlan,
     kind: &ResourceType,
     verbs: &[&'static str],
 ) {
     let places = operator.child_places(&kind.group_kind(), false);
-    rights.add_in(&places, &kind.group, plural(kind), verbs);
+    collected.add_in(&places, &kind.group, plural(kind), verbs);
 }
 
 /// Adds permissions to find objects of a kind by a watch, and to read them one by one.
-fn read_by_name(rights: &mut CollectedPermissions, operator: &OperatorPlan, kind: &GroupKind) {
+fn read_by_name(collected: &mut CollectedPermissions, operator: &OperatorPlan, kind: &GroupKind) {
     if let Some((plural, _)) = kinds::built_in(kind) {
         let places = operator.read_places(kind);
-        rights.add_in(&places, &kind.group, plural, &["get", "list", "watch"]);
+        collected.add_in(&places, &kind.group, plural, &["get", "list", "watch"]);
     }
 }
 
-fn custom_resource(rights: &mut CollectedPermissions, operator: &OperatorPlan) {
+fn custom_resource(collected: &mut CollectedPermissions, operator: &OperatorPlan) {
     let group = &operator.resource.group;
     let plural = plural(&operator.resource);
     let places = operator.own_places();
     let verbs = ["get", "list", "watch", "patch"];
-    rights.add_in(&places, group, plural.clone(), &verbs);
+    collected.add_in(&places, group, plural.clone(), &verbs);
     if operator.status.conditions || !operator.status.fields.is_empty() {
-        rights.add_in(&places, group, format!("{plural}/status"), &["patch"]);
+        collected.add_in(&places, group, format!("{plural}/status"), &["patch"]);
     }
     // Children whose owner reference blocks the owner's deletion: required by OwnerReferencesPermissionEnforcement.
-    rights.add_in(&places, group, format!("{plural}/finalizers"), &["update"]);
+    collected.add_in(&places, group, format!("{plural}/finalizers"), &["update"]);
 }
 
 /// Adds permissions to list and watch triggers of passes, limited to one object if it is named: the API server authorizes a
 /// field selector for the name as that name.
-fn observed(rights: &mut CollectedPermissions, operator: &OperatorPlan) {
+fn observed(collected: &mut CollectedPermissions, operator: &OperatorPlan) {
     for watch in &operator.observe.watches {
         let name: Vec<String> = watch.name.iter().map(ToString::to_string).collect();
         let plural = plural(&watch.kind);
         let places = ObjectNamespaces::All;
-        rights.add_named(
+        collected.add_named(
             &places,
             &watch.kind.group,
             &plural,
@@ -156,13 +156,13 @@ fn observed(rights: &mut CollectedPermissions, operator: &OperatorPlan) {
         );
     }
     if !operator.observe.events.is_empty() {
-        rights.add("events.k8s.io", "events", &["list", "watch"]);
+        collected.add("events.k8s.io", "events", &["list", "watch"]);
     }
 }
 
-fn add_child(rights: &mut CollectedPermissions, operator: &OperatorPlan, child: &ChildPlan) {
+fn add_child(collected: &mut CollectedPermissions, operator: &OperatorPlan, child: &ChildPlan) {
     let verbs = ["get", "list", "watch", "create", "delete"];
-    add_kind(rights, operator, &child.kind, &verbs);
+    add_kind(collected, operator, &child.kind, &verbs);
     // Children created once are posted and never patched, except for the label that replaces an owner reference where that
     // is not allowed: it is removed on release.
     if child.mode == Mode::Reconciled
@@ -170,19 +170,19 @@ fn add_child(rights: &mut CollectedPermissions, operator: &OperatorPlan, child: 
         || child.adopt
         || child.generated.is_some()
     {
-        add_kind(rights, operator, &child.kind, &["patch"]);
+        add_kind(collected, operator, &child.kind, &["patch"]);
     }
     // Sources of copies, and configuration that pods roll with, are found by a watch and read one by one.
     let copied = child.copy.iter().map(|copy| copy.kind.clone());
     let used = child.rolls.then(|| references::kinds(&child.body));
     for kind in copied.chain(used.into_iter().flatten()) {
-        read_by_name(rights, operator, &kind);
+        read_by_name(collected, operator, &kind);
     }
     // If another manager sets `replicas`, the runtime looks for an autoscaler, and watches it to notice its deletion.
     if child.may_be_scaled() {
         let places = operator.scaled_places();
         let plural = "horizontalpodautoscalers";
-        rights.add_in(&places, "autoscaling", plural, &["list", "watch"]);
+        collected.add_in(&places, "autoscaling", plural, &["list", "watch"]);
     }
 }
 
@@ -196,7 +196,7 @@ fn plural(kind: &ResourceType) -> String {
 /// Returns the rules that the runtime needs without any Katalog. If it runs only the Katalogs of `namespaces`, the rules
 /// for Katalogs are limited to those; if empty, they apply everywhere.
 pub fn install(namespaces: &BTreeSet<Box<str>>) -> Permissions {
-    let mut rights = CollectedPermissions::default();
+    let mut collected = CollectedPermissions::default();
     let places = if namespaces.is_empty() {
         ObjectNamespaces::All
     } else {
@@ -207,36 +207,36 @@ pub fn install(namespaces: &BTreeSet<Box<str>>) -> Permissions {
         let plural = kind.plural();
         // Patch is the narrowest verb that can add a finalizer.
         let verbs = ["get", "list", "watch", "patch"];
-        rights.add_in(&places, group, plural, &verbs);
-        rights.add_in(&places, group, format!("{plural}/status"), &["patch"]);
-        rights.add_in(&places, group, format!("{plural}/finalizers"), &["update"]);
+        collected.add_in(&places, group, plural, &verbs);
+        collected.add_in(&places, group, format!("{plural}/status"), &["patch"]);
+        collected.add_in(&places, group, format!("{plural}/finalizers"), &["update"]);
     }
-    rights.add_in(&places, group, "motifs", &["list", "watch"]);
+    collected.add_in(&places, group, "motifs", &["list", "watch"]);
     let verbs = ["list", "create", "delete"];
-    rights.add_in(&places, "apps", "controllerrevisions", &verbs);
-    rights.add(
+    collected.add_in(&places, "apps", "controllerrevisions", &verbs);
+    collected.add(
         "apiextensions.k8s.io",
         "customresourcedefinitions",
         &["list", "watch"],
     );
-    rights.add("events.k8s.io", "events", &["create", "patch"]);
+    collected.add("events.k8s.io", "events", &["create", "patch"]);
     // The API server authenticates and authorizes readers of metrics and pages.
-    rights.add("authentication.k8s.io", "tokenreviews", &["create"]);
-    rights.add("authorization.k8s.io", "subjectaccessreviews", &["create"]);
-    rights.into_permissions()
+    collected.add("authentication.k8s.io", "tokenreviews", &["create"]);
+    collected.add("authorization.k8s.io", "subjectaccessreviews", &["create"]);
+    collected.into_permissions()
 }
 
 /// Returns the rules for the objects that the sources of a Komposer name, in its namespace: its `ConfigMaps` are watched, and its
 /// Secrets are read.
 pub fn sources(config_maps: &BTreeSet<String>, secrets: &BTreeSet<String>) -> Vec<RbacRule> {
-    let mut rights = CollectedPermissions::default();
+    let mut collected = CollectedPermissions::default();
     for (resource, names, verbs) in [
         ("configmaps", config_maps, &["list", "watch"][..]),
         ("secrets", secrets, &["get"][..]),
     ] {
         for name in names {
             let verbs = verbs.iter().copied();
-            rights.add_named(
+            collected.add_named(
                 &ObjectNamespaces::All,
                 "",
                 resource,
@@ -245,7 +245,7 @@ pub fn sources(config_maps: &BTreeSet<String>, secrets: &BTreeSet<String>) -> Ve
             );
         }
     }
-    rights.into_rules()
+    collected.into_rules()
 }
 
 /// Returns the rules for leader election, in the namespace of the Lease. Create cannot be limited to a name; the other
@@ -277,26 +277,26 @@ pub const WEBHOOKS_SECRET: &str = "orkestra-tls";
 /// their certificate. Lists are by label, which a rule cannot name.
 pub fn webhooks() -> Permissions {
     const GROUP: &str = "admissionregistration.k8s.io";
-    let mut rights = CollectedPermissions::default();
+    let mut collected = CollectedPermissions::default();
     let configurations = [
         "validatingwebhookconfigurations",
         "mutatingwebhookconfigurations",
     ];
     for resource in configurations {
-        rights.add(GROUP, resource, &["list", "watch"]);
+        collected.add(GROUP, resource, &["list", "watch"]);
         let names = [WEBHOOKS.to_owned()];
         let verbs = ["create", "delete", "patch"];
-        rights.add_named(&ObjectNamespaces::All, GROUP, resource, &names, verbs);
+        collected.add_named(&ObjectNamespaces::All, GROUP, resource, &names, verbs);
     }
     for resource in POLICIES.into_iter().chain(MUTATING_POLICIES) {
-        rights.add(GROUP, resource, &["list", "watch"]);
+        collected.add(GROUP, resource, &["list", "watch"]);
     }
     let own = ObjectNamespaces::Only([NAMESPACE.into()].into());
-    rights.add_in(&own, "", "secrets", &["create"]);
+    collected.add_in(&own, "", "secrets", &["create"]);
     let names = [WEBHOOKS_SECRET.to_owned()];
     let verbs = ["get", "list", "watch", "patch"];
-    rights.add_named(&own, "", "secrets", &names, verbs);
-    rights.into_permissions()
+    collected.add_named(&own, "", "secrets", &names, verbs);
+    collected.into_permissions()
 }
 
 /// Policies and their bindings.
@@ -311,7 +311,7 @@ const MUTATING_POLICIES: [&str; 2] = [
 ];
 
 /// Adds the permissions that admission, protection and conversion of a Katalog need.
-fn guarded(rights: &mut CollectedPermissions, plan: &Plan) {
+fn guarded(collected: &mut CollectedPermissions, plan: &Plan) {
     const GROUP: &str = "admissionregistration.k8s.io";
     let security = &plan.security;
     let asks = security.admission != Some(false)
@@ -324,7 +324,7 @@ fn guarded(rights: &mut CollectedPermissions, plan: &Plan) {
     if (asks && rules) || security.deletion.is_some() || security.namespaces.is_some() {
         // Policies are named by a hash of what they protect.
         for resource in POLICIES {
-            rights.add(GROUP, resource, &["create", "delete", "patch"]);
+            collected.add(GROUP, resource, &["create", "delete", "patch"]);
         }
     }
     // Whether CEL can say a rule depends on the schema, which may be unknown when the role is written.
@@ -337,7 +337,7 @@ fn guarded(rights: &mut CollectedPermissions, plan: &Plan) {
     });
     if completes {
         for resource in MUTATING_POLICIES {
-            rights.add(GROUP, resource, &["create", "delete", "patch"]);
+            collected.add(GROUP, resource, &["create", "delete", "patch"]);
         }
     }
     if security.conversion == Some(false) {
@@ -347,18 +347,18 @@ fn guarded(rights: &mut CollectedPermissions, plan: &Plan) {
     let names: Vec<String> = written.map(|one| one.definition()).collect();
     if !names.is_empty() {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
-        rights.add_named(&ObjectNamespaces::All, group, plural, &names, ["patch"]);
+        collected.add_named(&ObjectNamespaces::All, group, plural, &names, ["patch"]);
     }
 }
 
 /// Returns the rules for claims on kinds, in [`CLAIMS_NAMESPACE`]. The Leases are named after kinds, which are unknown when
 /// the role is created; the namespace holds nothing else.
 pub fn claims() -> Vec<RbacRule> {
-    let mut rights = CollectedPermissions::default();
-    rights.add(
+    let mut collected = CollectedPermissions::default();
+    collected.add(
         "coordination.k8s.io",
         "leases",
         &["get", "list", "watch", "create", "patch", "delete"],
     );
-    rights.into_rules()
+    collected.into_rules()
 }

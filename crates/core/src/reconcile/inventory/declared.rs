@@ -118,12 +118,12 @@ impl DeclaredKinds {
     pub fn record(&self, kind: &mut OperatedKind) {
         let texts = |texts: &BTreeSet<Box<str>>| texts.iter().map(ToString::to_string).collect();
         kind.children = Some(self.kinds.iter().map(ToString::to_string).collect());
-        let worn = |field: &str| {
+        let in_field = |field: &str| {
             let of_field = self.labels.iter().filter(|key| key.field() == field);
             of_field.map(|key| key.key().to_owned()).collect()
         };
-        kind.labels = worn("labels");
-        kind.annotations = worn("annotations");
+        kind.labels = in_field("labels");
+        kind.annotations = in_field("annotations");
         kind.finalizers = texts(&self.finalizers);
         kind.namespaces = match &self.places {
             ObjectNamespaces::All => None,

@@ -55,7 +55,7 @@ const FIELDS: [&[&str]; 19] = [
 ];
 
 /// Returns the fields that [`readiness`] reads.
-pub(super) fn looks_at() -> impl Iterator<Item = Path> {
+pub(super) fn read_paths() -> impl Iterator<Item = Path> {
     FIELDS
         .iter()
         .map(|fields| Path::of_fields(fields.iter().copied()))

@@ -125,7 +125,7 @@ impl Ownership {
 }
 
 /// Adds the fields that [`Ownership::read`] reads.
-pub(super) fn looks_at(projection: Projection) -> Projection {
+pub(super) fn with_owned_fields(projection: Projection) -> Projection {
     let fields = ["manager", "operation", "subresource", "fieldsV1"];
     let fields = fields.map(|field| Path::of_fields([field]));
     projection.with_each(&in_metadata(&["managedFields"]), &fields)

@@ -124,12 +124,12 @@ impl CrRecord {
             requested: Requested::read(|name| object.annotation(name)).map(Box::new),
             holds: Holds::read(object, paths),
             view: project(object, paths),
-            unread: fault_of(object, || Self::looks_at(paths)),
+            unread: fault_of(object, || Self::projection(paths)),
         })
     }
 
     /// Returns the fields that [`CrRecord::read`] reads: reduced to these, an object gives the same record.
-    pub fn looks_at(paths: &[Path]) -> Projection {
+    pub fn projection(paths: &[Path]) -> Projection {
         let metadata = ["generation", "deletionTimestamp", "finalizers"];
         let metadata = Identity::FIELDS
             .iter()
@@ -146,11 +146,11 @@ impl CrRecord {
         let own: Vec<Path> = metadata
             .chain(annotations)
             .chain(labels)
-            .chain(field_holders::looks_at(paths))
+            .chain(field_holders::read_paths(paths))
             .collect();
         let projection = Projection::new(own.iter().chain(paths));
         if field_holders::is_asked(paths) {
-            owned::looks_at(projection)
+            owned::with_owned_fields(projection)
         } else {
             projection
         }
@@ -269,7 +269,7 @@ impl ChildRecord {
             view: project(object, paths),
             id,
         };
-        let readiness = match fault_of(object, || Self::looks_at(paths)) {
+        let readiness = match fault_of(object, || Self::projection(paths)) {
             Some(fault) => Readiness::Unreadable(fault),
             None => kstatus::readiness(kind, object),
         };
@@ -284,7 +284,7 @@ impl ChildRecord {
     }
 
     /// Returns the fields that [`ChildRecord::read`] reads: reduced to these, an object gives the same record.
-    pub fn looks_at(paths: &[Path]) -> Projection {
+    pub fn projection(paths: &[Path]) -> Projection {
         let metadata = [
             "creationTimestamp",
             "deletionTimestamp",
@@ -303,10 +303,10 @@ impl ChildRecord {
         let marks = marks.iter().map(|mark| in_metadata(mark));
         let own: Vec<Path> = metadata
             .chain(marks)
-            .chain(Proof::looks_at())
-            .chain(kstatus::looks_at())
+            .chain(Proof::read_paths())
+            .chain(kstatus::read_paths())
             .collect();
-        owned::looks_at(Projection::new(own.iter().chain(paths)))
+        owned::with_owned_fields(Projection::new(own.iter().chain(paths)))
     }
 
     /// True if a pass that read `before` could decide differently now.

@@ -108,7 +108,7 @@ impl Proof {
     }
 
     /// Returns the fields that [`Proof::read`] reads beside the owner references.
-    pub(super) fn looks_at() -> impl Iterator<Item = Path> {
+    pub(super) fn read_paths() -> impl Iterator<Item = Path> {
         let marks = [names::ANNOTATION_OWNER, names::ANNOTATION_ADOPTED];
         let marks = marks.map(|name| in_metadata(&["annotations", name]));
         let tracking = TRACKING.iter().map(|path| in_metadata(path));

@@ -4,12 +4,15 @@ use crate::reconcile::metadata::in_metadata;
 use crate::value::{Fault, Node, Path, PathStep, Projection};
 
 /// Returns the first unreadable part of `object` that a record reads.
-pub(super) fn fault_of(object: &Node, looks_at: impl FnOnce() -> Projection) -> Option<Box<Fault>> {
+pub(super) fn fault_of(
+    object: &Node,
+    projection: impl FnOnce() -> Projection,
+) -> Option<Box<Fault>> {
     let faults = Fault::all_of(object);
     if faults.is_empty() {
         return None;
     }
-    let projection = looks_at();
+    let projection = projection();
     let matters =
         |fault: &Fault| projection.touches(&fault.path) && !is_of_an_update(object, &fault.path);
     // A fault that hides the status comes first: it decides whether the others can be reported there.

@@ -125,10 +125,10 @@ impl<'a> Actor<'a> {
                 set_in(&mut self.cr, &["metadata"], "finalizers", list);
             }
         }
-        let worn = labels
+        let declared = labels
             .iter()
             .map(|(key, text)| (key.field(), key.key(), &**text));
-        for (field, key, text) in worn.chain([("labels", names::LABEL_MANAGED, "true")]) {
+        for (field, key, text) in declared.chain([("labels", names::LABEL_MANAGED, "true")]) {
             set_in(&mut self.cr, &["metadata", field], key, text.into());
         }
         let text = inventory.text();

@@ -5,7 +5,7 @@ use super::{SimulatedCycle, SimulatedFault, stored::key_of, world::World, writer
 use crate::reconcile::{
     cycle::Deletion,
     deletion::{DeletionStep, finish},
-    labels::worn_labels,
+    labels::current_labels,
     metadata::Malformed,
     record::Observed,
     template_data::TemplateData,
@@ -113,7 +113,7 @@ impl World<'_> {
         for deletion in &deletion.delete {
             writer.delete(deletion);
         }
-        let labels = worn_labels(self.actors[index].plan, &observed.cr);
+        let labels = current_labels(self.actors[index].plan, &observed.cr);
         if self.actors[index].mark(&deletion.inventory, &labels) {
             ops.push(self.op_on_cr(index, false)?);
         }

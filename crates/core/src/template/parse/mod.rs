@@ -251,11 +251,11 @@ impl<'s, D: Syntax> Parser<'s, D> {
                 self.trim = action.trim_after;
                 self.tokens = action.tokens;
             }
-            Some((open, Err((error, goes_on)))) => {
+            Some((open, Err((error, resume_at)))) => {
                 self.report(error);
                 self.trim = false;
-                self.stopped = goes_on.is_none();
-                self.at = goes_on.unwrap_or(self.source.len());
+                self.stopped = resume_at.is_none();
+                self.at = resume_at.unwrap_or(self.source.len());
                 // An unreadable action still opens or ends its block.
                 self.tokens = lexer::keyword(self.source, open).into_iter().collect();
                 self.muted = true;

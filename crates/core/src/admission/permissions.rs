@@ -28,7 +28,7 @@ pub struct Permission {
 
 /// Returns the permissions that the operators of `plan` get by it, sorted and each once. Permissions that the runtime has
 /// without any Katalog are not among them.
-pub fn rights(plan: &Plan) -> Vec<Permission> {
+pub fn derived_permissions(plan: &Plan) -> Vec<Permission> {
     let permissions = rbac::permissions(plan);
     let cluster = permissions.cluster.iter().map(|rule| (None, rule));
     let single = permissions
@@ -39,12 +39,12 @@ pub fn rights(plan: &Plan) -> Vec<Permission> {
             rules.iter().map(move |rule| (namespace.clone(), rule))
         });
     let rules = cluster.chain(single);
-    let mut rights: Vec<Permission> = rules
+    let mut all: Vec<Permission> = rules
         .flat_map(|(namespace, rule)| of_rule(namespace.as_ref(), rule))
         .collect();
-    rights.sort();
-    rights.dedup();
-    rights
+    all.sort();
+    all.dedup();
+    all
 }
 
 fn of_rule(namespace: Option<&String>, rule: &RbacRule) -> Vec<Permission> {
@@ -53,12 +53,12 @@ fn of_rule(namespace: Option<&String>, rule: &RbacRule) -> Vec<Permission> {
     } else {
         rule.resource_names.iter().map(Some).collect()
     };
-    let mut rights = Vec::new();
+    let mut all = Vec::new();
     for group in &rule.api_groups {
         for resource in &rule.resources {
             let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
             for name in &names {
-                rights.extend(rule.verbs.iter().map(|verb| Permission {
+                all.extend(rule.verbs.iter().map(|verb| Permission {
                     namespace: namespace.cloned(),
                     group: group.clone(),
                     resource: resource.to_owned(),
@@ -69,7 +69,7 @@ fn of_rule(namespace: Option<&String>, rule: &RbacRule) -> Vec<Permission> {
             }
         }
     }
-    rights
+    all
 }
 
 /// Displays as in `create clusterrolebindings.rbac.authorization.k8s.io`, followed by the name and the namespace if they are
