@@ -8,7 +8,11 @@ use super::{
     render::{Frame, Setting},
     template_data::TemplateData,
 };
-use crate::{plan::OperatorPlan, template::Data, value::Node};
+use crate::{
+    plan::{OperatorPlan, roots::CHILDREN},
+    template::Data,
+    value::Node,
+};
 
 /// The data of a pass, with the frame in which it is rendered.
 pub(super) struct PassView<'a> {
@@ -39,12 +43,12 @@ impl<'a> PassView<'a> {
     /// Returns the roots for templates.
     pub(super) fn data(&self) -> Data<'_> {
         let data = self.frame.sources.data(self.observed);
-        data.with("children", &self.children).at(self.now)
+        data.with(CHILDREN, &self.children).at(self.now)
     }
 
     /// Returns the roots for templates, with `cr` in the place of the custom resource.
     pub(super) fn data_of<'d>(&'d self, cr: &'d Node) -> Data<'d> {
         let data = self.frame.sources.data_of(cr);
-        data.with("children", &self.children).at(self.now)
+        data.with(CHILDREN, &self.children).at(self.now)
     }
 }

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     plan::{
-        CROSS, OperatorPlan,
-        cross::{CrossPlan, CrossSelectorPlan, CrossTarget, FOUND, label_path},
+        OperatorPlan,
+        cross::{CROSS, CrossPlan, CrossSelectorPlan, CrossTarget, FOUND, label_path},
     },
     template::EvalBudget,
     value::{Key, Map, Node, PathStep, project},

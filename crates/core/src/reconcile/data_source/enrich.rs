@@ -16,7 +16,10 @@ use super::{
 };
 use crate::{
     enrich::{self, Addition, EnrichSource},
-    plan::{ChildAlias, EnrichPlan, GroupKind, NameForm, ObjectKey, OperatorPlan, is_read},
+    plan::{
+        ChildAlias, EnrichPlan, GroupKind, NameForm, ObjectKey, OperatorPlan, is_read,
+        roots::CHILDREN,
+    },
     template::EvalBudget,
     value::{Key, Node, Path, PathStep},
 };
@@ -201,7 +204,7 @@ fn hide(
 
 fn place(alias: &ChildAlias, child: &ObservedChild, key: &str) -> Path {
     let mut path = Path::from_iter([
-        PathStep::Field(Key::from("children")),
+        PathStep::Field(Key::from(CHILDREN)),
         PathStep::Field(alias.name.clone()),
     ]);
     if alias.number == NameForm::Plural {
