@@ -5,12 +5,12 @@ use jiff::Timestamp;
 use super::{
     children::children_data,
     record::Observed,
-    render::{Frame, Setting},
+    render::{Frame, RenderError, Setting},
     template_data::TemplateData,
 };
 use crate::{
-    plan::{OperatorPlan, roots::CHILDREN},
-    template::Data,
+    plan::{Gate, OperatorPlan, roots::CHILDREN},
+    template::{Data, EvalBudget},
     value::Node,
 };
 
@@ -44,6 +44,15 @@ impl<'a> PassView<'a> {
     pub(super) fn data(&self) -> Data<'_> {
         let data = self.frame.sources.data(self.observed);
         data.with(CHILDREN, &self.children).at(self.now)
+    }
+
+    /// True if the gate is open.
+    ///
+    /// # Errors
+    /// As [`Renderer::gate`](super::render::Renderer::gate).
+    pub(super) fn gate(&self, gate: &Gate) -> Result<bool, RenderError> {
+        let (data, mut budget) = (self.data(), EvalBudget::default());
+        self.frame.renderer(&data, &mut budget).gate(gate)
     }
 
     /// Returns the roots for templates, with `cr` in the place of the custom resource.

@@ -7,7 +7,7 @@ use super::{
         identity::Uid,
         record::{Observed, ObservedChild},
         related::{RelatedBy, RelatedRead},
-        render::{RenderError, Renderer, Setting, workload_label},
+        render::{RenderError, Setting, workload_label},
         sources::{Answer, Read},
         template_data::TemplateData,
         view::PassView,
@@ -20,7 +20,6 @@ use crate::{
         ChildAlias, EnrichPlan, GroupKind, NameForm, ObjectKey, OperatorPlan, is_read,
         roots::CHILDREN,
     },
-    template::EvalBudget,
     value::{Key, Node, Path, PathStep},
 };
 
@@ -178,13 +177,7 @@ fn is_open(
         return Ok(true);
     }
     let view = PassView::of(plan, (observed, sources), setting, now);
-    let (frame, data) = (view.frame, view.data());
-    let mut renderer = Renderer {
-        data: &data,
-        budget: &mut EvalBudget::default(),
-        frame,
-    };
-    renderer.gate(&entry.gate)
+    view.gate(&entry.gate)
 }
 
 /// Makes the additions to the child unavailable for all readers.
