@@ -84,13 +84,7 @@ pub(super) async fn optional_version(
 }
 
 fn registration(version: &str, kind: &str, plural: &str) -> Served {
-    Served {
-        group: "admissionregistration.k8s.io".into(),
-        version: version.into(),
-        kind: kind.into(),
-        plural: plural.into(),
-        namespaced: false,
-    }
+    Served::cluster_scoped("admissionregistration.k8s.io", version, kind, plural)
 }
 
 /// Returns the hosts that the certificate must name.

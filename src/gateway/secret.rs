@@ -124,13 +124,7 @@ impl Store {
 }
 
 pub(super) fn secrets() -> Served {
-    Served {
-        group: "".into(),
-        version: "v1".into(),
-        kind: "Secret".into(),
-        plural: "secrets".into(),
-        namespaced: true,
-    }
+    Served::namespaced("", "v1", "Secret", "secrets")
 }
 
 /// Returns the certificates, which are issued if there are none, or if theirs has expired.

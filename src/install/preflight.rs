@@ -130,13 +130,12 @@ async fn missing_permissions(
 }
 
 async fn is_allowed(cluster: &Cluster, attributes: &serde_json::Value) -> Result<bool, Error> {
-    let kind = Served {
-        group: "authorization.k8s.io".into(),
-        version: "v1".into(),
-        kind: "SelfSubjectAccessReview".into(),
-        plural: "selfsubjectaccessreviews".into(),
-        namespaced: false,
-    };
+    let kind = Served::cluster_scoped(
+        "authorization.k8s.io",
+        "v1",
+        "SelfSubjectAccessReview",
+        "selfsubjectaccessreviews",
+    );
     let body = json!({
         "apiVersion": kind.api_version(), "kind": &*kind.kind, "spec": { "resourceAttributes": attributes },
     });

@@ -75,13 +75,7 @@ pub(crate) struct ServedResource {
 
 impl ServedResource {
     fn new(cluster: &Cluster, group: &str, version: &str, kind: &str, plural: &str) -> Self {
-        let served = Served {
-            group: group.into(),
-            version: version.into(),
-            kind: kind.into(),
-            plural: plural.into(),
-            namespaced: true,
-        };
+        let served = Served::namespaced(group, version, kind, plural);
         Self {
             cluster: cluster.clone(),
             served,

@@ -287,11 +287,5 @@ pub(crate) fn declaring(kind: Declaring) -> Served {
 
 /// One of Orkestra's own kinds, as it is served.
 pub(crate) fn own_kind(kind: &str, plural: &str) -> Served {
-    Served {
-        group: names::GROUP.into(),
-        version: names::VERSION.into(),
-        kind: kind.into(),
-        plural: plural.into(),
-        namespaced: true,
-    }
+    Served::namespaced(names::GROUP, names::VERSION, kind, plural)
 }

@@ -146,13 +146,7 @@ mod tests {
     async fn lists_are_read_in_pages_and_keep_only_what_is_looked_at() {
         let asked = Arc::default();
         let requests = requests(&asked);
-        let kind = Served {
-            group: "".into(),
-            version: "v1".into(),
-            kind: "ConfigMap".into(),
-            plural: "configmaps".into(),
-            namespaced: true,
-        };
+        let kind = Served::namespaced("", "v1", "ConfigMap", "configmaps");
         let projection = ChildRecord::projection(&[]);
         let (mut found, mut next) = (Vec::new(), None::<String>);
         loop {

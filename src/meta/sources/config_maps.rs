@@ -114,13 +114,7 @@ impl ConfigMap {
 }
 
 fn config_maps() -> Served {
-    Served {
-        group: "".into(),
-        version: "v1".into(),
-        kind: "ConfigMap".into(),
-        plural: "configmaps".into(),
-        namespaced: true,
-    }
+    Served::namespaced("", "v1", "ConfigMap", "configmaps")
 }
 
 #[cfg(test)]

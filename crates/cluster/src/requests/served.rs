@@ -22,15 +22,28 @@ pub struct Served {
 }
 
 impl Served {
+    /// A namespaced kind of that name.
+    pub fn namespaced(group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        Self {
+            namespaced: true,
+            ..Self::cluster_scoped(group, version, kind, plural)
+        }
+    }
+
+    /// A cluster-scoped kind of that name.
+    pub fn cluster_scoped(group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        Self {
+            group: group.into(),
+            version: version.into(),
+            kind: kind.into(),
+            plural: plural.into(),
+            namespaced: false,
+        }
+    }
+
     /// The kind of Events.
     pub fn events() -> Self {
-        Self {
-            group: "events.k8s.io".into(),
-            version: "v1".into(),
-            kind: "Event".into(),
-            plural: "events".into(),
-            namespaced: true,
-        }
+        Self::namespaced("events.k8s.io", "v1", "Event", "events")
     }
 
     /// True if the API server deletes objects of this kind after a time.
@@ -40,13 +53,12 @@ impl Served {
 
     /// The kind of CRDs.
     pub fn crds() -> Self {
-        Self {
-            group: "apiextensions.k8s.io".into(),
-            version: "v1".into(),
-            kind: "CustomResourceDefinition".into(),
-            plural: "customresourcedefinitions".into(),
-            namespaced: false,
-        }
+        Self::cluster_scoped(
+            "apiextensions.k8s.io",
+            "v1",
+            "CustomResourceDefinition",
+            "customresourcedefinitions",
+        )
     }
 
     /// Returns a built-in kind of Kubernetes in that version; `None` if it is not built-in.
@@ -131,13 +143,12 @@ pub(super) fn api_path(group: &str, version: &str) -> String {
 
 /// The kind that scales workloads.
 pub fn autoscalers() -> Served {
-    Served {
-        group: "autoscaling".into(),
-        version: "v2".into(),
-        kind: "HorizontalPodAutoscaler".into(),
-        plural: "horizontalpodautoscalers".into(),
-        namespaced: true,
-    }
+    Served::namespaced(
+        "autoscaling",
+        "v2",
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+    )
 }
 
 /// Converts an entry of an `APIResourceList` to a kind, if it is that of `kind` and not a subresource.

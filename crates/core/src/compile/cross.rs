@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{api_types, targets};
-use crate::plan::roots;
 use crate::{
     api::{self, CrdEntry, CrossSelector as Declared, scalar::Text},
     definitions::Schemas,
     diagnostics::{Code, nearest},
     plan::{
         Coerce, ResourceType,
-        cross::{CrossPlan, CrossSelectorPlan, CrossTarget},
+        cross::{CROSS, CrossPlan, CrossSelectorPlan, CrossTarget},
     },
     scope::{At, Problems},
     value::{Key, PathStep},
@@ -139,7 +138,7 @@ fn only_above(at: &At<'_>, plan: &CrossPlan, above: &[CrossPlan]) {
             };
             let is_above = |name: &Key| above.iter().any(|other| other.name == *name);
             let is_known = matches!(rest.first(), Some(PathStep::Field(name)) if is_above(name));
-            if &**root == roots::CROSS && !is_known {
+            if &**root == CROSS && !is_known {
                 let message = format!("`.{path}` is not available at this point");
                 let hint = "only entries of `cross` above this one can be read here";
                 let place = at.place(&leaf.path);

@@ -5,8 +5,8 @@ use crate::{
     api::{Gates, Hold, OperatorBox, PreReconcile, Reconciler, Requeue, Requeues, duration},
     diagnostics::Code,
     plan::{
-        CROSS, Coerce, Gate, HoldPlan, OperatorPlan, PlanPlace, RequeuePlan, Stage,
-        cross::CrossPlan,
+        Coerce, Gate, HoldPlan, OperatorPlan, PlanPlace, RequeuePlan, Stage,
+        cross::{CROSS, CrossPlan},
         walk::{Expression, visit_call},
     },
     scope::At,

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use super::{GroupKind, Leaf, PlanPlace, ResourceType, generated_secret, inputs};
 use crate::value::{Key, Path, PathStep};
 
+/// Root of other operators' custom resources.
+pub(crate) const CROSS: &str = "cross";
 /// Name below `.cross.<as>` of whether such a resource exists.
 pub const FOUND: &str = "found";
 /// Name below `.cross.<as>` of the health of the resource's operator.

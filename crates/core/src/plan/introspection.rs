@@ -75,6 +75,13 @@ impl Introspection {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Health, Self::Metrics, Self::Process];
 
+    /// The names of their roots.
+    pub(crate) const ROOTS: &[&str] = &[
+        Self::Health.root(),
+        Self::Metrics.root(),
+        Self::Process.root(),
+    ];
+
     /// Returns the name of the root.
     pub const fn root(self) -> &'static str {
         match self {

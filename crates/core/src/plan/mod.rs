@@ -84,7 +84,7 @@ pub use operator::{
 pub(crate) use place::PlaceRef;
 pub use place::PlanPlace;
 pub use reads::{ChildAlias, NameForm, Reads};
-pub(crate) use roots::{CHANGES, CROSS, EVENTS, EXTERNAL, OLD, OPERATION};
+pub(crate) use roots::{CHANGES, EXTERNAL, OLD, OPERATION};
 pub(crate) use rules::target_of;
 pub use rules::{Completion, CompletionTarget, Normalized, RulesPlan, ValidationRulePlan};
 pub use scale::{REPLICAS, ScalePlan, ScaleStep};

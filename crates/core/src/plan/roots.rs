@@ -1,4 +1,4 @@
-//! Names of the roots that templates read.
+//! Names of the roots that templates read. A source that has a part of the plan declares its root there.
 
 /// Root fields of the custom resource itself.
 pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
@@ -6,10 +6,6 @@ pub(crate) const CR_ROOTS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec"
 pub(crate) const CHANGES: &str = "_normalizeChanges";
 /// Root of the children of the custom resource.
 pub(crate) const CHILDREN: &str = "children";
-/// Root of other operators' custom resources.
-pub(crate) const CROSS: &str = "cross";
-/// Root of the Events that trigger passes.
-pub(crate) const EVENTS: &str = "events";
 /// Root of the custom resource before an update, in rules.
 pub(crate) const OLD: &str = "old";
 /// Root of the operation on the custom resource, in rules.

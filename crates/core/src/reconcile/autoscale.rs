@@ -18,7 +18,7 @@ use super::{
     template_data::TemplateData,
 };
 use crate::{
-    plan::{AutoscalePlan, GroupKind, Metric, ObjectKey},
+    plan::{AutoscalePlan, GroupKind, Metric, ObjectKey, cross::CROSS},
     template::{Data, EvalBudget},
     value::{Key, Map, Node, Path, PathStep},
 };
@@ -94,7 +94,7 @@ pub fn evaluate(
         unavailable: absent
             .map(|(name, entry)| {
                 let why = format!("no operator `{entry}` runs");
-                let path = [Key::from("cross"), name.clone()].map(PathStep::Field);
+                let path = [Key::from(CROSS), name.clone()].map(PathStep::Field);
                 (Path::from_iter(path), why.into())
             })
             .collect(),
@@ -109,7 +109,7 @@ pub fn evaluate(
     let owner = (GroupKind::parse(""), nobody);
     let data = Data::new()
         .with("metrics", &metrics)
-        .with("cross", &others)
+        .with(CROSS, &others)
         .at(now);
     let open = Renderer {
         data: &data,

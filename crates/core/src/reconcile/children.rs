@@ -6,7 +6,7 @@ use super::{
     expand::Elements,
     inputs::Inputs,
     record::{Observed, ObservedChild},
-    render::{Frame, Renderer},
+    render::Frame,
 };
 use crate::{
     plan::{GroupKind, NameForm, OperatorPlan},
@@ -104,11 +104,7 @@ impl DeclaredOrder {
             let Ok(data) = around.of(child.import) else {
                 continue;
             };
-            let renderer = Renderer {
-                data,
-                budget: &mut budget,
-                frame,
-            };
+            let renderer = frame.renderer(data, &mut budget);
             let elements = match &child.for_each {
                 None => None,
                 Some(each) => match Elements::of(each, &renderer) {
@@ -117,11 +113,7 @@ impl DeclaredOrder {
                 },
             };
             let mut name = |data: &Data<'_>| {
-                let mut renderer = Renderer {
-                    data,
-                    budget: &mut budget,
-                    frame,
-                };
+                let mut renderer = frame.renderer(data, &mut budget);
                 if let Ok(name) = renderer.text(&child.name) {
                     let position = positions.len();
                     positions

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     record::Observed,
-    render::{Renderer, Setting},
+    render::Setting,
     template_data::{CleanupState, TemplateData},
     view::PassView,
 };
@@ -16,7 +16,6 @@ use crate::{
         names,
     },
     plan::{CleanupPlan, OperatorPlan},
-    template::EvalBudget,
 };
 
 /// Evaluates the conditions of the cleanup over the prepared custom resource; none if they do not hold. A condition that cannot
@@ -32,13 +31,7 @@ pub(super) fn evaluate(
     };
     let setting = Setting::of(plan, observed);
     let view = PassView::of(plan, (observed, sources), &setting, now);
-    let (frame, data) = (view.frame, view.data());
-    let mut renderer = Renderer {
-        data: &data,
-        budget: &mut EvalBudget::default(),
-        frame,
-    };
-    let cleanup = match renderer.gate(&declared.gate) {
+    let cleanup = match view.gate(&declared.gate) {
         Ok(true) => Some(judge(declared, observed, now)),
         Ok(false) => None,
         Err(error) => {

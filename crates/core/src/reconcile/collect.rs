@@ -12,7 +12,7 @@ use super::{
     unique,
 };
 use crate::{
-    plan::{EXTERNAL, GroupKind, NameForm, OperatorPlan, Stage},
+    plan::{EXTERNAL, GroupKind, NameForm, OperatorPlan, Stage, roots::CHILDREN},
     value::{Key, Path, PathStep},
 };
 
@@ -122,7 +122,7 @@ fn unseen_children(plan: &OperatorPlan, observed: &Observed) -> Vec<(Path, Box<s
         .filter(|alias| observed.unseen.contains(&alias.kind) || is_unread(&alias.kind));
     let path = |name: &Key| {
         Path::from_iter([
-            PathStep::Field(Key::from("children")),
+            PathStep::Field(Key::from(CHILDREN)),
             PathStep::Field(name.clone()),
         ])
     };

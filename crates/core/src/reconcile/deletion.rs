@@ -169,12 +169,8 @@ impl DeletionPass<'_> {
     /// True if a gate is open; if that is unknown, nothing continues.
     fn open(&mut self, gate: &crate::plan::Gate, data: &Data<'_>) -> bool {
         let mut budget = EvalBudget::default();
-        let mut renderer = Renderer {
-            data,
-            budget: &mut budget,
-            frame: self.frame,
-        };
-        renderer.gate(gate).unwrap_or_else(|error| {
+        let open = self.frame.renderer(data, &mut budget).gate(gate);
+        open.unwrap_or_else(|error| {
             self.deletion.failures.push(error.into());
             false
         })
@@ -192,21 +188,13 @@ impl DeletionPass<'_> {
     /// Processes one entry, or each element for which it is expanded.
     fn entry(&mut self, entry: &ChildPlan, data: &Data<'_>, what: EntryAction<Self>) {
         let mut budget = EvalBudget::default();
-        let mut renderer = Renderer {
-            data,
-            budget: &mut budget,
-            frame: self.frame,
-        };
+        let mut renderer = self.frame.renderer(data, &mut budget);
         let result = match &entry.for_each {
             None => self.one(entry, &mut renderer, what),
             Some(each) => match Elements::of(each, &renderer) {
                 Err(error) => Err(error.into()),
                 Ok(elements) => elements.data(data).try_for_each(|(_, data)| {
-                    let mut renderer = Renderer {
-                        data: &data,
-                        budget: &mut budget,
-                        frame: self.frame,
-                    };
+                    let mut renderer = self.frame.renderer(&data, &mut budget);
                     self.one(entry, &mut renderer, what)
                 }),
             },

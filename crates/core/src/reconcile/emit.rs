@@ -63,11 +63,8 @@ pub fn emitted(
     let has_failed = !executed.failures.is_empty();
     let (mut sent, mut held, mut faults) = (Vec::new(), BTreeSet::new(), Vec::new());
     for declared in &plan.emits {
-        let mut renderer = Renderer {
-            data: &data,
-            budget: &mut EvalBudget::default(),
-            frame,
-        };
+        let mut budget = EvalBudget::default();
+        let mut renderer = frame.renderer(&data, &mut budget);
         match event(&mut renderer, declared, has_failed) {
             Ok(None) => {}
             Ok(Some(event)) => {

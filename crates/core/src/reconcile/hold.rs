@@ -70,11 +70,7 @@ fn closed(
     let view = PassView::of(plan, (observed, sources), &setting, now);
     let (frame, data) = (view.frame, view.data());
     let mut budget = EvalBudget::default();
-    let mut renderer = Renderer {
-        data: &data,
-        budget: &mut budget,
-        frame,
-    };
+    let mut renderer = frame.renderer(&data, &mut budget);
     let cycle = match renderer.gate(gate) {
         Ok(true) => None,
         Ok(false) => {

@@ -1,7 +1,7 @@
 //! `.inputs`: the values that the imports of a plan pass to their Motifs.
 
 use super::{
-    render::{Frame, RenderError, Renderer, wanted},
+    render::{Frame, RenderError, wanted},
     template_data::TemplateData,
 };
 use crate::{
@@ -95,11 +95,7 @@ fn evaluate(
     {
         let mut value = None;
         for (tree, data) in [(given, around), (default, data)] {
-            let mut renderer = Renderer {
-                data,
-                budget: &mut budget,
-                frame,
-            };
+            let mut renderer = frame.renderer(data, &mut budget);
             if let (None, Some(tree)) = (&value, tree) {
                 value = renderer.tree(tree)?;
             }

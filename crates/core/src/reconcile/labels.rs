@@ -2,12 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    failure::Failure,
-    reason::Reason,
-    record::CrRecord,
-    render::{Frame, Renderer},
-};
+use super::{failure::Failure, reason::Reason, record::CrRecord, render::Frame};
 use crate::{
     api::{apply_set, names},
     plan::{MetadataKey, OperatorPlan},
@@ -28,11 +23,7 @@ pub(super) fn labels(
     let (mut labels, mut failures) = (Labels::new(), Vec::new());
     for (key, leaf) in &plan.labels {
         let mut budget = EvalBudget::default();
-        let mut renderer = Renderer {
-            data,
-            budget: &mut budget,
-            frame,
-        };
+        let mut renderer = frame.renderer(data, &mut budget);
         let text = if *key.key() == *apply_set::LABEL_ID {
             Ok(set_of(plan, cr))
         } else {

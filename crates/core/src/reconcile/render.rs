@@ -49,6 +49,21 @@ pub struct Frame<'a> {
     pub effects: &'a GateEffects,
 }
 
+impl<'a> Frame<'a> {
+    /// Returns a renderer of `data` in this frame.
+    pub(super) fn renderer<'d>(
+        self,
+        data: &'a Data<'d>,
+        budget: &'a mut EvalBudget,
+    ) -> Renderer<'a, 'd> {
+        Renderer {
+            data,
+            budget,
+            frame: self,
+        }
+    }
+}
+
 /// The data for the frames of one evaluation of a custom resource.
 pub(super) struct Setting<'a> {
     owner: (GroupKind, &'a ObjectKey),
@@ -215,12 +230,7 @@ impl Renderer<'_, '_> {
         entropy: &Entropy,
     ) -> Result<Option<Node>, RenderError> {
         let data = self.data.clone().random(entropy);
-        let mut renderer = Renderer {
-            data: &data,
-            budget: &mut *self.budget,
-            frame: self.frame,
-        };
-        renderer.tree(tree)
+        self.frame.renderer(&data, self.budget).tree(tree)
     }
 
     /// Renders the value in the profile that the custom resource names.

@@ -5,10 +5,14 @@ use jiff::Timestamp;
 use super::{
     children::children_data,
     record::Observed,
-    render::{Frame, Setting},
+    render::{Frame, RenderError, Setting},
     template_data::TemplateData,
 };
-use crate::{plan::OperatorPlan, template::Data, value::Node};
+use crate::{
+    plan::{Gate, OperatorPlan, roots::CHILDREN},
+    template::{Data, EvalBudget},
+    value::Node,
+};
 
 /// The data of a pass, with the frame in which it is rendered.
 pub(super) struct PassView<'a> {
@@ -39,12 +43,21 @@ impl<'a> PassView<'a> {
     /// Returns the roots for templates.
     pub(super) fn data(&self) -> Data<'_> {
         let data = self.frame.sources.data(self.observed);
-        data.with("children", &self.children).at(self.now)
+        data.with(CHILDREN, &self.children).at(self.now)
+    }
+
+    /// True if the gate is open.
+    ///
+    /// # Errors
+    /// As [`Renderer::gate`](super::render::Renderer::gate).
+    pub(super) fn gate(&self, gate: &Gate) -> Result<bool, RenderError> {
+        let (data, mut budget) = (self.data(), EvalBudget::default());
+        self.frame.renderer(&data, &mut budget).gate(gate)
     }
 
     /// Returns the roots for templates, with `cr` in the place of the custom resource.
     pub(super) fn data_of<'d>(&'d self, cr: &'d Node) -> Data<'d> {
         let data = self.frame.sources.data_of(cr);
-        data.with("children", &self.children).at(self.now)
+        data.with(CHILDREN, &self.children).at(self.now)
     }
 }

@@ -21,13 +21,7 @@ fn lease(name: &str, version: u64, spec: &str) -> String {
 }
 
 fn leases(server: &Server) -> Watches<Lease> {
-    let lease_kind = Served {
-        group: "coordination.k8s.io".into(),
-        version: "v1".into(),
-        kind: "Lease".into(),
-        plural: "leases".into(),
-        namespaced: true,
-    };
+    let lease_kind = Served::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
     let informers = Informers::new(server.cluster(), Entropy::seeded(7));
     Watches::start(&informers, &lease_kind, [Some(CLAIMS_NAMESPACE.to_owned())])
 }

@@ -129,7 +129,7 @@ impl Observed {
                 selector: None,
                 fields: events.field_selector(),
             };
-            let served = served_events();
+            let served = Served::events();
             entry(
                 EntryRef::Events(index),
                 event_kind(),
@@ -281,18 +281,6 @@ impl Observed {
             }
         }
         Answer::Ready(Arc::new(Node::Map(found)))
-    }
-}
-
-/// Returns how Events are served.
-fn served_events() -> Served {
-    let kind = event_kind();
-    Served {
-        group: kind.group,
-        version: kind.version,
-        kind: kind.kind,
-        plural: kind.plural.unwrap_or_else(|| Key::from("events")),
-        namespaced: true,
     }
 }
 

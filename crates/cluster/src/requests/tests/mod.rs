@@ -8,13 +8,7 @@ use super::*;
 use crate::watch::testing::{Server, status};
 
 fn served(group: &str, plural: &str) -> Served {
-    Served {
-        group: group.into(),
-        version: "v1".into(),
-        kind: "Kind".into(),
-        plural: plural.into(),
-        namespaced: true,
-    }
+    Served::namespaced(group, "v1", "Kind", plural)
 }
 
 fn key() -> ObjectKey {

@@ -28,13 +28,7 @@ use super::{
 type Reported = Arc<Mutex<Vec<(String, bool, bool)>>>;
 
 fn watched() -> Watched {
-    let served = Served {
-        group: "shop.example".into(),
-        version: "v1".into(),
-        kind: "Website".into(),
-        plural: "websites".into(),
-        namespaced: true,
-    };
+    let served = Served::namespaced("shop.example", "v1", "Website", "websites");
     Watched {
         served,
         scope: Scope {

@@ -10,7 +10,8 @@ use crate::{
     plan::{
         ChildPlan, ConditionPlan, ForEachPlan, GroupKind, Leaf, NameForm, OnDeletePlan, Operand,
         OperatorPlan,
-        cross::CrossTarget,
+        cross::{CROSS, CrossTarget},
+        roots::CHILDREN,
         walk::{ExprContext, Expression, Purpose},
     },
     scope::At,
@@ -297,8 +298,8 @@ impl<'a> Taint<'a> {
         let name = flow.get(1).and_then(Option::as_ref);
         let rest = flow.get(2..).unwrap_or_default();
         match &**root {
-            "children" => self.is_of_child(name, rest),
-            "cross" => {
+            CHILDREN => self.is_of_child(name, rest),
+            CROSS => {
                 let mut entries = self.plan.cross.iter();
                 entries.any(|entry| {
                     name.is_none_or(|name| entry.name == *name)

@@ -7,6 +7,9 @@ use crate::{
     value::{Key, Node, Path},
 };
 
+/// Root of the latest Events.
+pub(crate) const EVENTS: &str = "events";
+
 /// Events that trigger a pass, and that templates read.
 #[derive(Debug)]
 pub struct EventPlan {

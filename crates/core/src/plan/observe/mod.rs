@@ -6,6 +6,7 @@ mod key;
 use super::{ChildPlan, GroupKind, PlanPlace, ResourceType, kinds};
 use crate::{api::observe::Change, value::Path};
 
+pub(crate) use events::EVENTS;
 pub use events::{EventPlan, event_kind};
 pub use key::KeyPlan;
 pub(crate) use key::LABEL_SERVICE;

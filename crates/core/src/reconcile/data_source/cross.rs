@@ -9,7 +9,7 @@ use super::{
         metadata::{NAMESPACE, group_kind},
         reason::Reason,
         record::Observed,
-        render::{RenderError, Renderer, Setting},
+        render::{RenderError, Setting},
         sources::{Answer, CrossBy, CrossRead, Read},
         template_data::TemplateData,
     },
@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     plan::{
-        CROSS, OperatorPlan,
-        cross::{CrossPlan, CrossSelectorPlan, CrossTarget, FOUND, label_path},
+        OperatorPlan,
+        cross::{CROSS, CrossPlan, CrossSelectorPlan, CrossTarget, FOUND, label_path},
     },
     template::EvalBudget,
     value::{Key, Map, Node, PathStep, project},
@@ -127,11 +127,8 @@ fn read(
 ) -> Result<Option<CrossRead>, RenderError> {
     let setting = Setting::of(plan, observed);
     let data = sources.data(observed).at(now);
-    let mut renderer = Renderer {
-        data: &data,
-        budget: &mut EvalBudget::default(),
-        frame: setting.frame(sources),
-    };
+    let mut budget = EvalBudget::default();
+    let mut renderer = setting.frame(sources).renderer(&data, &mut budget);
     let declared = match &entry.namespace {
         Some(leaf) => renderer.text(leaf)?,
         None => String::new(),

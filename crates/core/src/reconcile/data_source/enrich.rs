@@ -7,7 +7,7 @@ use super::{
         identity::Uid,
         record::{Observed, ObservedChild},
         related::{RelatedBy, RelatedRead},
-        render::{RenderError, Renderer, Setting, workload_label},
+        render::{RenderError, Setting, workload_label},
         sources::{Answer, Read},
         template_data::TemplateData,
         view::PassView,
@@ -16,8 +16,10 @@ use super::{
 };
 use crate::{
     enrich::{self, Addition, EnrichSource},
-    plan::{ChildAlias, EnrichPlan, GroupKind, NameForm, ObjectKey, OperatorPlan, is_read},
-    template::EvalBudget,
+    plan::{
+        ChildAlias, EnrichPlan, GroupKind, NameForm, ObjectKey, OperatorPlan, is_read,
+        roots::CHILDREN,
+    },
     value::{Key, Node, Path, PathStep},
 };
 
@@ -175,13 +177,7 @@ fn is_open(
         return Ok(true);
     }
     let view = PassView::of(plan, (observed, sources), setting, now);
-    let (frame, data) = (view.frame, view.data());
-    let mut renderer = Renderer {
-        data: &data,
-        budget: &mut EvalBudget::default(),
-        frame,
-    };
-    renderer.gate(&entry.gate)
+    view.gate(&entry.gate)
 }
 
 /// Makes the additions to the child unavailable for all readers.
@@ -201,7 +197,7 @@ fn hide(
 
 fn place(alias: &ChildAlias, child: &ObservedChild, key: &str) -> Path {
     let mut path = Path::from_iter([
-        PathStep::Field(Key::from("children")),
+        PathStep::Field(Key::from(CHILDREN)),
         PathStep::Field(alias.name.clone()),
     ]);
     if alias.number == NameForm::Plural {

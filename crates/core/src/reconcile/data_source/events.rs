@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     plan::{
-        EVENTS, OperatorPlan,
-        observe::{EventPlan, event_kind},
+        OperatorPlan,
+        observe::{EVENTS, EventPlan, event_kind},
     },
     value::{Key, Map, Node, project},
 };

@@ -133,11 +133,7 @@ fn asked(
     let inputs = Inputs::of(plan, &data, frame);
     let around = inputs.around(data.clone());
     let mut budget = EvalBudget::default();
-    let mut renderer = Renderer {
-        data: around.of(call.import)?,
-        budget: &mut budget,
-        frame,
-    };
+    let mut renderer = frame.renderer(around.of(call.import)?, &mut budget);
     if call.block.is_some() && !renderer.gate(&plan.hold.children)? {
         return Ok(CallState::Nothing);
     }

@@ -172,11 +172,7 @@ impl Rules<'_> {
         } else {
             &data
         };
-        work(&mut Renderer {
-            data,
-            budget: &mut EvalBudget::default(),
-            frame: self.view.frame,
-        })
+        work(&mut self.view.frame.renderer(data, &mut EvalBudget::default()))
     }
 
     /// Returns the field that a rule sets on `cr`, and its value; none if it does not apply.

@@ -105,11 +105,8 @@ pub(super) fn left_out(
             Ok(data) => data,
             Err(error) => return unrendered(error),
         };
-        let mut renderer = Renderer {
-            data,
-            budget: &mut EvalBudget::default(),
-            frame,
-        };
+        let mut budget = EvalBudget::default();
+        let mut renderer = frame.renderer(data, &mut budget);
         why(&mut renderer, plan, child)
     };
     let made = |index| {

@@ -198,11 +198,7 @@ fn declared_fields(
         }
         let mut budget = EvalBudget::default();
         let said = around.of(field.import).and_then(|data| {
-            let mut renderer = Renderer {
-                data,
-                budget: &mut budget,
-                frame,
-            };
+            let mut renderer = frame.renderer(data, &mut budget);
             field_value(&mut renderer, field, crd_status)
         });
         match said {
@@ -212,11 +208,7 @@ fn declared_fields(
         }
     }
     let mut budget = EvalBudget::default();
-    let mut renderer = Renderer {
-        data: &data,
-        budget: &mut budget,
-        frame,
-    };
+    let mut renderer = frame.renderer(&data, &mut budget);
     let own = own_conditions(plan, &mut renderer, executed);
     executed.wake_at(setting.effects.first());
     executed.doubt(setting.effects.doubts());

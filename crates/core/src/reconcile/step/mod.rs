@@ -35,7 +35,7 @@ use super::{
     inventory::Inventory,
     labels::{Labels, labels},
     record::Observed,
-    render::{Renderer, Setting},
+    render::Setting,
     sources::Read,
     template_data::{CleanupState, TemplateData},
     view::PassView,
@@ -211,11 +211,7 @@ fn decide(
         cycle: Cycle::default(),
     };
     let mut budget = EvalBudget::default();
-    let mut renderer = Renderer {
-        data: &data,
-        budget: &mut budget,
-        frame,
-    };
+    let mut renderer = frame.renderer(&data, &mut budget);
     let requeue = hold::requeue(plan, &mut renderer);
     pass.whole(&mut renderer);
     pass.blocks();

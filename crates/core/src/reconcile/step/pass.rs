@@ -65,14 +65,8 @@ impl Pass<'_, '_> {
         for block in &self.plan.blocks {
             let mut budget = EvalBudget::default();
             let open = match &self.whole {
-                Ok(true) => self.around.of(block.import).and_then(|data| {
-                    let mut renderer = Renderer {
-                        data,
-                        budget: &mut budget,
-                        frame: self.frame,
-                    };
-                    renderer.gate(&block.gate)
-                }),
+                Ok(true) => (self.around.of(block.import))
+                    .and_then(|data| self.frame.renderer(data, &mut budget).gate(&block.gate)),
                 closed => closed.clone(),
             };
             self.blocks.push(open);
@@ -104,11 +98,7 @@ impl Pass<'_, '_> {
             Ok(data) => data,
             Err(error) => return self.unknown(error.into()),
         };
-        let mut renderer = Renderer {
-            data,
-            budget: &mut budget,
-            frame: self.frame,
-        };
+        let mut renderer = self.frame.renderer(data, &mut budget);
         let Some(each) = &declared.for_each else {
             if let Err(failure) = self.one(&mut renderer, index) {
                 self.fail(failure);
@@ -123,11 +113,7 @@ impl Pass<'_, '_> {
             self.spared.insert(declared.kind.group_kind());
         }
         for (place, data) in elements.data(data) {
-            let mut renderer = Renderer {
-                data: &data,
-                budget: &mut budget,
-                frame: self.frame,
-            };
+            let mut renderer = self.frame.renderer(&data, &mut budget);
             if let Err(mut failure) = self.one(&mut renderer, index) {
                 failure.message = format!("{place}: {}", failure.message);
                 self.fail(failure);

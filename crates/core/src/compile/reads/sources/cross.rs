@@ -8,8 +8,8 @@ use crate::{
     },
     diagnostics::{Code, nearest_or_all},
     plan::{
-        CROSS, EXTERNAL, Leaf, OperatorPlan,
-        cross::{CrossPlan, CrossTarget, FOUND, HEALTH, METRICS},
+        EXTERNAL, Leaf, OperatorPlan,
+        cross::{CROSS, CrossPlan, CrossTarget, FOUND, HEALTH, METRICS},
         roots::{CHILDREN, CR_ROOTS},
     },
     schema::{Kinds, Type},

@@ -7,7 +7,10 @@ use crate::{
         reads::{PlanReads, ReadScope, without_covered},
     },
     diagnostics::{Code, nearest_or_all},
-    plan::{EVENTS, OperatorPlan, observe::event_kind},
+    plan::{
+        OperatorPlan,
+        observe::{EVENTS, event_kind},
+    },
     schema::Type,
     value::Path,
 };

@@ -16,11 +16,7 @@ pub(super) struct IntrospectionReads;
 
 impl TemplateSource for IntrospectionReads {
     fn roots(&self) -> &'static [&'static str] {
-        const ROOTS: [&str; 3] = {
-            let [health, metrics, process] = Introspection::ALL;
-            [health.root(), metrics.root(), process.root()]
-        };
-        &ROOTS
+        Introspection::ROOTS
     }
 
     fn add(&self, read: RootRead<'_>, _around: ReadScope<'_>, gathered: &mut PlanReads) {
