@@ -274,8 +274,9 @@ async fn a_leader_whose_lease_is_stolen_rests_until_it_is_free() -> Result<()> {
     let taken = *first.terms(mark)?.last().context("nothing was taken")?;
     let first_term = first.terms(noticed)?;
     let taken = first_term.first().copied().unwrap_or(taken);
+    // An Event waits for other requests: one about a pass before the theft may follow it.
     let early: Vec<_> = (first.writes(noticed)?.into_iter())
-        .filter(|one| one.timestamp < taken)
+        .filter(|one| one.timestamp < taken && one.resource != "events")
         .collect();
     ensure!(early.is_empty(), "{}", waters::lines(&early));
 
