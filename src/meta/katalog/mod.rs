@@ -14,36 +14,30 @@
 mod act;
 mod clear;
 mod composed;
-mod declared;
 mod examine;
 mod judge;
 mod judgement;
+mod operated;
 mod releases;
 mod report;
 mod stored;
 pub(crate) mod used_motifs;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use kube::api::DynamicObject;
 use orkestra_core::{
-    api::OperatedKind,
     compose::{Artifacts, SourceRecord, SourceRequest},
     plan::{GroupKind, KatalogRef, Plan},
     reconcile::crd::CrdRecord,
 };
-use orkestra_ground::Backoff;
+use orkestra_ground::{Backoff, Entropy};
 use tokio::{
     sync::watch,
-    task::JoinSet,
     time::{Instant, sleep_until},
 };
 
-use self::used_motifs::RequestedMotifs;
+use self::{operated::OperatedKinds, releases::KindReleases, used_motifs::RequestedMotifs};
 use super::{
     calls::{RequestError, ServedResource},
     claims::Seniority,
@@ -51,7 +45,6 @@ use super::{
     ledger::WantedKatalog,
     motifs::Motifs,
     object::{Document, KatalogObject},
-    release::{ReleaseError, ReleaseProgress, Released, group_kind},
     revisions::Revisions,
     sources::{KomposerSources, SourceContext, approval::Unapproved},
     status::Verdict,
@@ -123,22 +116,15 @@ pub(crate) struct KatalogController {
     running: Option<Running>,
     /// The last report to the supervisor.
     claimed: Option<WantedKatalog>,
-    /// Kinds that were written into the status as operated.
-    recorded: BTreeSet<GroupKind>,
-    /// Kinds that accepted revisions of this Katalog declared, as far as checked.
-    declared: BTreeSet<GroupKind>,
     /// What the deletion waits for.
     waits: Option<String>,
     /// Why the last iteration failed.
     last_error: Option<String>,
     /// Whether stored revisions were searched for a good one.
     looked: bool,
-    operated: BTreeMap<GroupKind, OperatedKind>,
-    /// Kinds of `operated` to release.
-    releasing: BTreeMap<OperatedKind, Release>,
-    releases: JoinSet<(OperatedKind, Result<Released, ReleaseError>)>,
-    /// When every kind is abandoned, released or not, as the annotation requests.
-    abandons_at: Option<Instant>,
+    operated: OperatedKinds,
+    /// The releases of those of `operated` that are no longer wanted.
+    releases: KindReleases,
     views: Vec<OperatorView>,
     failures: u32,
     report: report::ReportProgress,
@@ -224,24 +210,12 @@ struct Running {
     sources: Vec<SourceRecord>,
 }
 
-/// The progress of the release of a kind.
-#[derive(Debug, Default)]
-struct Release {
-    under_way: bool,
-    failures: u32,
-    problem: Option<String>,
-    retry_at: Option<Instant>,
-    progress: ReleaseProgress,
-}
-
 impl KatalogController {
     /// Judges the object and registers its claims; nothing runs and nothing is written yet.
     pub(crate) fn new(shared: &Arc<ControllerContext>, object: &Arc<KatalogObject>) -> Self {
         let reference = object.reference();
         let uid = object.metadata.uid.clone().unwrap_or_default();
         let cluster = &shared.context.cluster;
-        let operated = object.status.operated.iter();
-        let operated = operated.map(|kind| (group_kind(kind), kind.clone()));
         let mut katalog = Self {
             resource: ServedResource::declaring(cluster, reference.kind),
             revisions: Revisions::new(cluster, &reference, &uid),
@@ -262,16 +236,12 @@ impl KatalogController {
             candidate: None,
             running: None,
             claimed: None,
-            recorded: BTreeSet::new(),
-            declared: BTreeSet::new(),
             waits: None,
             last_error: None,
             looked: false,
-            operated: operated.collect(),
+            operated: OperatedKinds::of_status(&object.status.operated),
             object: Arc::clone(object),
-            releasing: BTreeMap::new(),
-            releases: JoinSet::new(),
-            abandons_at: None,
+            releases: KindReleases::default(),
             views: Vec::new(),
             failures: 0,
             report: report::ReportProgress::default(),
@@ -338,7 +308,7 @@ impl KatalogController {
                 Ok(()) = reach.changed() => {}
                 () = any_changed(self.views.iter_mut()) => {}
                 () = composed::changed(self.sources.as_mut()) => {}
-                Some(done) = self.releases.join_next() => self.note_release(done),
+                Some(ended) = self.releases.next_ended() => self.note_release(ended),
                 () = sleep_until(due.unwrap_or_else(far)), if due.is_some() => {}
             }
         }
@@ -350,9 +320,7 @@ impl KatalogController {
     fn start_over(&mut self) {
         self.failures = 0;
         self.report.forgive();
-        for release in self.releasing.values_mut() {
-            release.retry_at = None;
-        }
+        self.releases.retry_now();
     }
 
     /// Takes what the feed has of the object: nothing once it is deleted.
@@ -416,7 +384,7 @@ impl KatalogController {
     fn is_over(&self) -> bool {
         // The leader does the rest.
         let done = self.operated.is_empty() || !self.lead.is_leader();
-        self.is_gone() && done && self.releases.is_empty()
+        self.is_gone() && done && self.releases.are_over()
     }
 
     /// Switches between leading and following.
@@ -429,7 +397,7 @@ impl KatalogController {
         self.sources = None;
         self.failures = 0;
         self.report = report::ReportProgress::default();
-        self.releasing.retain(|_, release| release.under_way);
+        self.releases.drop_waiting();
     }
 
     fn seniority(&self) -> Seniority {
@@ -441,12 +409,11 @@ impl KatalogController {
             .map_or(jiff::Timestamp::MAX, |time| time.0);
         Seniority::Created(at)
     }
+}
 
-    /// Returns when to retry after `failures` failures in a row.
-    fn after(&self, failures: u32) -> Instant {
-        let entropy = &self.shared.context.entropy;
-        Instant::now() + RETRY.jittered(failures.saturating_sub(1), entropy, 0.2)
-    }
+/// Returns when to retry after `failures` failures in a row.
+fn retry_at(failures: u32, entropy: &Entropy) -> Instant {
+    Instant::now() + RETRY.jittered(failures.saturating_sub(1), entropy, 0.2)
 }
 
 /// Returns an instant that is never reached.

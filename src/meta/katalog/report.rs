@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use orkestra_core::{
-    api::{KatalogStatus, OperatedKind, names},
+    api::{KatalogStatus, names},
     reasons::KatalogReason,
 };
 use tokio::time::Instant;
@@ -13,9 +13,9 @@ use super::{
         calls::RequestError,
         directory::{KatalogView, OperatorView, SourceView},
         sources::SourceReport,
-        status::{self, Operating, Releasing, StatusInputs, Urgency, Verdict},
+        status::{self, Operating, StatusInputs, Urgency, Verdict},
     },
-    KatalogController,
+    KatalogController, retry_at,
 };
 use crate::events::{Event, ObjectReference, Severity};
 
@@ -83,7 +83,8 @@ impl KatalogController {
             Err(error) => {
                 self.report.failures += 1;
                 tracing::warn!(katalog = %self.reference, error = %error, "cannot write the status");
-                self.report.retry_at = Some(self.after(self.report.failures));
+                let entropy = &self.shared.context.entropy;
+                self.report.retry_at = Some(retry_at(self.report.failures, entropy));
                 self.report.retry_at
             }
         }
@@ -144,8 +145,7 @@ impl KatalogController {
 
     /// Writes the status now if it lacks any operated kind.
     pub(super) async fn write_operated(&mut self) -> Result<(), RequestError> {
-        let written = &self.object.status.operated;
-        if self.operated.values().all(|kind| written.contains(kind)) {
+        if self.operated.are_written(&self.object.status.operated) {
             return Ok(());
         }
         let (wanted, _) = self.describe();
@@ -250,8 +250,7 @@ impl KatalogController {
                 (operator.wanted.plan.name.clone(), why)
             })
             .collect();
-        let operated: Vec<OperatedKind> = self.operated.values().cloned().collect();
-        let releasing = self.releasing();
+        let (operated, releasing) = (self.operated.records(), self.releases.states());
         let running = self.running.as_ref();
         let sources = self.report_sources();
         let inputs = StatusInputs {
@@ -322,18 +321,6 @@ impl KatalogController {
             disabled: inputs.disabled.to_vec(),
             settled: self.settled,
         }
-    }
-
-    /// Returns the state of each release.
-    fn releasing(&self) -> BTreeMap<OperatedKind, Releasing> {
-        let releases = self.releasing.iter();
-        releases
-            .map(|(kind, release)| {
-                let problem = release.problem.clone();
-                let left = release.progress.left().filter(|_| release.under_way);
-                (kind.clone(), Releasing { problem, left })
-            })
-            .collect()
     }
 }
 
