@@ -12,6 +12,7 @@
 //! One file: the task of a Katalog with its state.
 
 mod act;
+mod announce;
 mod clear;
 mod composed;
 mod examine;
@@ -37,7 +38,10 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use self::{operated::OperatedKinds, releases::KindReleases, used_motifs::RequestedMotifs};
+use self::{
+    announce::AnnouncedSubjects, operated::OperatedKinds, releases::KindReleases,
+    report::ReportProgress, used_motifs::RequestedMotifs,
+};
 use super::{
     calls::{RequestError, ServedResource},
     claims::Seniority,
@@ -127,10 +131,8 @@ pub(crate) struct KatalogController {
     releases: KindReleases,
     views: Vec<OperatorView>,
     failures: u32,
-    report: report::ReportProgress,
-    /// The subjects of published Events: degraded operators, and a refusal.
-    degraded: BTreeSet<String>,
-    refused: Option<(Option<i64>, String)>,
+    report: ReportProgress,
+    announced: AnnouncedSubjects,
 }
 
 /// What is left of a Katalog's object.
@@ -244,9 +246,8 @@ impl KatalogController {
             releases: KindReleases::default(),
             views: Vec::new(),
             failures: 0,
-            report: report::ReportProgress::default(),
-            degraded: BTreeSet::new(),
-            refused: None,
+            report: ReportProgress::default(),
+            announced: AnnouncedSubjects::default(),
         };
         katalog.judge();
         katalog.claim();
@@ -396,7 +397,7 @@ impl KatalogController {
         self.in_force = InForce::Unknown;
         self.sources = None;
         self.failures = 0;
-        self.report = report::ReportProgress::default();
+        self.report = ReportProgress::default();
         self.releases.drop_waiting();
     }
 
