@@ -1,6 +1,4 @@
 //! The effects of a Katalog's task: finalizer, revision, operators.
-//!
-//! One file: the effects of one task, in the order in which they happen.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -12,7 +10,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    super::{calls::RequestError, directory::OperatorView, ledger::WantedKatalog, status::Verdict},
+    super::{calls::RequestError, directory::OperatorView, ledger::WantedKatalog},
     Existence, InForce, KatalogController, Lead, Running,
     judge::{RunnableRevision, kinds_of},
     retry_at,
@@ -60,16 +58,14 @@ impl KatalogController {
         }
         self.failures += 1;
         tracing::warn!(katalog = %self.reference, error = %error, failures = self.failures, "cannot reconcile the Katalog");
-        if let Verdict::Pending(why) = &mut self.verdict {
-            *why = Some(error.to_string());
-        }
+        self.judgement.note_failure(&error);
         self.last_error = Some(error.to_string());
         Some(retry_at(self.failures, &self.shared.context.entropy))
     }
 
     fn note_deletion(&mut self) {
-        self.verdict = Verdict::Deleted;
-        self.observed = self.object.metadata.generation;
+        self.judgement
+            .note_deletion(self.object.metadata.generation);
     }
 
     /// Runs the newest good revision of a Katalog that is not being deleted.
@@ -82,18 +78,14 @@ impl KatalogController {
             self.in_force = self.resume().await?;
         }
         self.load_composed().await?;
-        if self.candidate.is_some() && self.is_resuming() {
+        if self.judgement.candidate().is_some() && self.is_resuming() {
             self.claim();
             return Ok(());
         }
-        if self.candidate.is_some() {
+        if self.judgement.candidate().is_some() {
             self.accept().await?;
         }
-        if self.running.is_none()
-            && self.candidate.is_none()
-            && !self.looked
-            && matches!(self.verdict, Verdict::Refused { .. })
-        {
+        if self.running.is_none() && self.judgement.is_refused() && !self.looked {
             self.load_last_good().await?;
         }
         self.lead = Lead::Confirmed;
@@ -111,10 +103,10 @@ impl KatalogController {
         } else {
             self.judge_by_schemas().await;
         }
-        if let Some(judged) = self.candidate.take() {
+        if let Some(judged) = self.judgement.take_candidate() {
             let revision = self.object.status.revision.clone().unwrap_or_default();
             self.adopt(judged, revision);
-            self.verdict = Verdict::Accepted;
+            self.judgement.note_accepted();
         } else if self.is_behind() && !self.is_leaving() {
             if let Some((judged, revision)) = self.last_good().await? {
                 self.adopt(judged, revision);
@@ -132,19 +124,11 @@ impl KatalogController {
     fn take_over(&mut self) {
         if self.is_composed() {
             // The last process may have composed another one: it is among the stored ones.
-            (self.running, self.candidate) = (None, None);
+            self.running = None;
+            self.judgement.drop_candidate();
             self.looked = false;
         } else if let Some(running) = self.running.take() {
-            if self.candidate.is_none() && self.verdict == Verdict::Accepted {
-                self.candidate = Some(RunnableRevision {
-                    plan: running.plan,
-                    disabled: running.disabled,
-                    hash: running.hash,
-                    artifacts: running.artifacts,
-                    sources: running.sources,
-                });
-                self.verdict = Verdict::Pending(None);
-            }
+            self.judgement.reopen(running);
             // A previously accepted revision is found among the stored ones, as after a restart.
             self.looked = false;
         }
@@ -164,7 +148,7 @@ impl KatalogController {
             return Ok(InForce::Handled);
         };
         let is_newest = |candidate: &RunnableRevision| candidate.hash == judged.hash;
-        if self.candidate.as_ref().is_some_and(is_newest) {
+        if self.judgement.candidate().is_some_and(is_newest) {
             return Ok(InForce::Handled);
         }
         let revision = revision.clone();
@@ -210,7 +194,7 @@ impl KatalogController {
             self.operated.declare(operator);
         }
         if let Err(error) = self.write_operated().await {
-            self.candidate = Some(judged);
+            self.judgement.restore(Some(judged));
             return Err(error);
         }
         tracing::info!(katalog = %self.reference, revision, operators = judged.plan.operators.len(), "revision is running");
@@ -316,14 +300,14 @@ impl KatalogController {
         }
         let plans = [
             self.running.as_ref().map(|running| &running.plan),
-            self.candidate.as_ref().map(|judged| &judged.plan),
+            self.judgement.candidate().map(|judged| &judged.plan),
         ];
         let mut kinds: BTreeSet<_> = plans
             .into_iter()
             .flatten()
             .flat_map(|plan| kinds_of(plan))
             .collect();
-        if self.running.is_none() && self.candidate.is_none() {
+        if self.running.is_none() && self.judgement.candidate().is_none() {
             let proven = self.operated.names().filter(|kind| self.is_proven(kind));
             kinds.extend(proven.cloned());
         }
@@ -338,7 +322,8 @@ impl KatalogController {
     async fn tear_down(&mut self) -> Result<Option<Instant>, RequestError> {
         self.note_deletion();
         self.waits = None;
-        (self.candidate, self.running) = (None, None);
+        self.judgement.drop_candidate();
+        self.running = None;
         let weighed = self.weigh_leftovers().await;
         self.claim();
         let recorded = self.record_earlier().await;

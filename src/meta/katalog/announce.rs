@@ -76,10 +76,11 @@ impl KatalogController {
 
     /// Publishes an Event, once, when a revision is refused.
     pub(super) fn announce_refusal(&mut self) {
-        let is_final = self.judged.is_some();
-        let refusal = self
-            .announced
-            .refusal(&self.verdict, self.observed, is_final);
+        let refusal = self.announced.refusal(
+            self.judgement.verdict(),
+            self.judgement.generation(),
+            self.judgement.is_final(),
+        );
         self.announce_all(refusal);
     }
 

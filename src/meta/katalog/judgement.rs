@@ -1,19 +1,203 @@
 //! The input of a Katalog's verdict, and the effects of the verdict.
+//!
+//! ```text
+//!  object ── subject ──► judge ──┬─ good ─────► candidate, pending ── stored, or run as stored ──► accepted
+//!                                ├─ it runs ──► accepted
+//!                                └─ refused ──► no candidate
+//! ```
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use orkestra_core::{
-    definitions::Schemas, plan::GroupKind, reasons::KatalogReason, reconcile::crd::CrdRecord,
+    compose::SourceRequest, definitions::Schemas, plan::GroupKind, reasons::KatalogReason,
+    reconcile::crd::CrdRecord,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
-    super::status::Verdict,
-    KatalogController, Running, VerdictSubject,
+    super::{
+        calls::RequestError, object::Document, sources::approval::Unapproved, status::Refusal,
+        status::Verdict,
+    },
+    KatalogController, Running,
     judge::{RunnableRevision, judge, permitted},
-    used_motifs::{Composed, RequestedMotifs, UsedMotifs, take},
+    used_motifs::{Composed, RequestedMotifs, UsedMotifs, stored, take},
 };
 use crate::meta::{known::kinds_named, known::known, known::schemas, known::whole_schemas};
+
+/// The verdict on a Katalog's document, and what follows from it.
+#[derive(Debug)]
+pub(super) struct Judgement {
+    /// The document that was judged last.
+    document: Arc<Document>,
+    /// Its generation.
+    generation: Option<i64>,
+    /// The subject of the verdict; none before it was judged by the full schemas.
+    subject: Option<VerdictSubject>,
+    verdict: Verdict,
+    /// Compiled and not running yet.
+    candidate: Option<RunnableRevision>,
+    /// The sources that it is composed from.
+    requests: Vec<SourceRequest>,
+    /// Revisions of sources that need additional permissions.
+    unapproved: Vec<Unapproved>,
+}
+
+/// The subject of a verdict.
+#[derive(Debug, PartialEq)]
+struct VerdictSubject {
+    generation: Option<i64>,
+    /// The CRDs of the kinds that the document and its Motifs name.
+    crds: Vec<Arc<CrdRecord>>,
+    /// The Motifs that it uses.
+    motifs: RequestedMotifs,
+    /// The kinds that its sources name.
+    kinds: BTreeSet<GroupKind>,
+    /// The state of its sources.
+    sources: Vec<(String, String)>,
+    /// The digests that its annotation approves.
+    approved: BTreeSet<String>,
+}
+
+impl Judgement {
+    /// The judgement of an object that was not looked at yet.
+    pub(super) fn pending() -> Self {
+        Self {
+            document: Arc::default(),
+            generation: None,
+            subject: None,
+            verdict: Verdict::Pending(None),
+            candidate: None,
+            requests: Vec::new(),
+            unapproved: Vec::new(),
+        }
+    }
+
+    pub(super) fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// Returns the generation of the verdict.
+    pub(super) fn generation(&self) -> Option<i64> {
+        self.generation
+    }
+
+    pub(super) fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// Returns the revision that is compiled and not running yet.
+    pub(super) fn candidate(&self) -> Option<&RunnableRevision> {
+        self.candidate.as_ref()
+    }
+
+    /// Returns the sources that it is composed from.
+    pub(super) fn requests(&self) -> &[SourceRequest] {
+        &self.requests
+    }
+
+    /// Returns the revisions of sources that need additional permissions.
+    pub(super) fn unapproved(&self) -> &[Unapproved] {
+        &self.unapproved
+    }
+
+    /// Returns the Motifs that it uses, as they are stored.
+    pub(super) fn motifs(&self) -> Map<String, Value> {
+        let subject = self.subject.as_ref();
+        let motifs = subject.map(|subject| stored(&subject.motifs));
+        motifs.unwrap_or_default()
+    }
+
+    /// True if it was judged by the full schemas.
+    pub(super) fn is_final(&self) -> bool {
+        self.subject.is_some()
+    }
+
+    /// True if it refuses the document, and no earlier candidate waits.
+    pub(super) fn is_refused(&self) -> bool {
+        self.candidate.is_none() && matches!(self.verdict, Verdict::Refused { .. })
+    }
+
+    /// Makes the document be judged again.
+    pub(super) fn invalidate(&mut self) {
+        self.subject = None;
+    }
+
+    /// Keeps one of two equal documents.
+    pub(super) fn share_document(&mut self, document: &Arc<Document>) {
+        if **document == *self.document {
+            self.document = Arc::clone(document);
+        }
+    }
+
+    /// Takes the candidate, which is about to run: it is accepted once it does.
+    pub(super) fn take_candidate(&mut self) -> Option<RunnableRevision> {
+        self.candidate.take()
+    }
+
+    /// Restores a candidate that was taken and does not run.
+    pub(super) fn restore(&mut self, candidate: Option<RunnableRevision>) {
+        self.candidate = candidate;
+    }
+
+    /// Drops the candidate: a stored revision runs in its place, or nothing does.
+    pub(super) fn drop_candidate(&mut self) {
+        self.candidate = None;
+    }
+
+    /// Notes that the candidate runs.
+    pub(super) fn note_accepted(&mut self) {
+        self.verdict = Verdict::Accepted;
+    }
+
+    /// Notes that the object of this generation is being deleted.
+    pub(super) fn note_deletion(&mut self, generation: Option<i64>) {
+        self.verdict = Verdict::Deleted;
+        self.generation = generation;
+    }
+
+    /// Notes why the candidate could not be stored yet.
+    pub(super) fn note_failure(&mut self, error: &RequestError) {
+        if let Verdict::Pending(why) = &mut self.verdict {
+            *why = Some(error.to_string());
+        }
+    }
+
+    /// Refuses the document: what runs runs on.
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.candidate = None;
+        self.verdict = Verdict::refused(refusal);
+    }
+
+    /// Makes the accepted revision the candidate again, to be stored as if it were new.
+    pub(super) fn reopen(&mut self, running: Running) {
+        if self.candidate.is_none() && self.verdict == Verdict::Accepted {
+            self.candidate = Some(RunnableRevision {
+                plan: running.plan,
+                disabled: running.disabled,
+                hash: running.hash,
+                artifacts: running.artifacts,
+                sources: running.sources,
+            });
+            self.verdict = Verdict::Pending(None);
+        }
+    }
+
+    /// Makes a revision that compiles the candidate, unless it already runs.
+    fn note_good(&mut self, judged: RunnableRevision, running: Option<&Running>) {
+        let same = |running: &Running| {
+            running.hash == judged.hash
+                && orkestra_core::plan::diff(&running.plan, &judged.plan).is_empty()
+        };
+        if running.is_some_and(same) {
+            self.candidate = None;
+            self.verdict = Verdict::Accepted;
+        } else {
+            self.candidate = Some(judged);
+            self.verdict = Verdict::Pending(None);
+        }
+    }
+}
 
 impl KatalogController {
     /// Judges the object by the CRD records, so that it can claim its kinds at once.
@@ -32,12 +216,12 @@ impl KatalogController {
         let (subject, tree, taken) = self.subject();
         let schemas = whole_schemas(&self.shared.context.cluster, &subject.crds).await;
         self.judge_against((&tree, &taken), &schemas);
-        self.judged = Some(subject);
+        self.judgement.subject = Some(subject);
     }
 
     /// True if the verdict is current: while the document and its Motifs are unchanged, it refers to the same Motifs.
     fn is_judged(&self) -> bool {
-        let Some(judged) = &self.judged else {
+        let Some(judged) = &self.judgement.subject else {
             return false;
         };
         let names = judged.motifs.iter().map(|(name, _)| name.clone());
@@ -60,7 +244,8 @@ impl KatalogController {
 
     /// Returns the kinds that the document or its sources name.
     fn kinds(&self, of_sources: &BTreeSet<GroupKind>) -> BTreeSet<GroupKind> {
-        self.document.kinds.union(of_sources).cloned().collect()
+        let kinds = &self.judgement.document.kinds;
+        kinds.union(of_sources).cloned().collect()
     }
 
     fn motif(&self, name: &str) -> Result<Arc<Value>, String> {
@@ -69,9 +254,9 @@ impl KatalogController {
 
     /// Returns the subject of a judgement, the document, and what the Katalog uses from Motifs.
     fn subject(&mut self) -> (VerdictSubject, Value, UsedMotifs) {
-        self.document = Arc::clone(&self.object.document);
-        self.observed = self.object.metadata.generation;
-        let tree = self.document.tree();
+        self.judgement.document = Arc::clone(&self.object.document);
+        self.judgement.generation = self.object.metadata.generation;
+        let tree = self.judgement.document.tree();
         // Read before the artifacts: one that arrives in between is judged again.
         let sources = self.source_states();
         let taken = take(&tree, &self.artifacts(), &|name| self.motif(name));
@@ -79,7 +264,7 @@ impl KatalogController {
         let kinds = kinds.map(|resolved| kinds_named(&resolved.to_json()));
         let kinds = kinds.unwrap_or_default();
         let requests = taken.composed.as_ref().map(|composed| &composed.requests);
-        self.requests = requests.cloned().unwrap_or_default();
+        self.judgement.requests = requests.cloned().unwrap_or_default();
         let subject = VerdictSubject {
             generation: self.object.metadata.generation,
             crds: self.crds_of(&self.kinds(&kinds), &taken.asked),
@@ -104,19 +289,17 @@ impl KatalogController {
     }
 
     fn judge_against(&mut self, (document, taken): (&Value, &UsedMotifs), schemas: &Schemas) {
-        if let Some(why) = &self.document.unread {
-            self.candidate = None;
-            self.verdict = Verdict::Refused {
-                reason: KatalogReason::InvalidRevision,
-                message: format!("it cannot be read: {why}"),
-            };
+        if let Some(why) = &self.judgement.document.unread {
+            let message = format!("it cannot be read: {why}");
+            let reason = KatalogReason::InvalidRevision;
+            self.judgement.refuse(Refusal { reason, message });
             return;
         }
         let judged = judge(&self.reference, document, taken, schemas);
         let judged = judged.and_then(|judged| {
             let locks = taken.composed.as_ref().map(|composed| &composed.locks);
-            self.unapproved = self.find_unapproved(&judged, locks);
-            if self.unapproved.is_empty() {
+            self.judgement.unapproved = self.find_unapproved(&judged, locks);
+            if self.judgement.unapproved.is_empty() {
                 return Ok(judged);
             }
             // The earlier revisions of these sources stay, and the others roll on.
@@ -128,32 +311,15 @@ impl KatalogController {
         match judged.map_err(|refusal| self.explain(refusal)) {
             Ok(judged) => {
                 let default = self.shared.context.admission;
-                self.note_good(judged.with_admission(default));
-            }
-            Err(refusal) if refusal.reason == KatalogReason::Fetching => {
-                self.candidate = None;
-                self.verdict = Verdict::refused(refusal);
+                let judged = judged.with_admission(default);
+                self.judgement.note_good(judged, self.running.as_ref());
             }
             Err(refusal) => {
-                tracing::info!(katalog = %self.reference, reason = refusal.reason.as_str(), problems = refusal.message, "revision rejected");
-                self.candidate = None;
-                self.verdict = Verdict::refused(refusal);
+                if refusal.reason != KatalogReason::Fetching {
+                    tracing::info!(katalog = %self.reference, reason = refusal.reason.as_str(), problems = refusal.message, "revision rejected");
+                }
+                self.judgement.refuse(refusal);
             }
-        }
-    }
-
-    /// Makes a revision that compiles the candidate, unless it already runs.
-    fn note_good(&mut self, judged: RunnableRevision) {
-        let same = |running: &Running| {
-            running.hash == judged.hash
-                && orkestra_core::plan::diff(&running.plan, &judged.plan).is_empty()
-        };
-        if self.running.as_ref().is_some_and(same) {
-            self.candidate = None;
-            self.verdict = Verdict::Accepted;
-        } else {
-            self.candidate = Some(judged);
-            self.verdict = Verdict::Pending(None);
         }
     }
 }

@@ -8,8 +8,6 @@
 //! ```
 //!
 //! The loop is level-triggered: at every wake-up it checks everything again, and does nothing if nothing differs.
-//!
-//! One file: the task of a Katalog with its state.
 
 mod act;
 mod announce;
@@ -24,13 +22,12 @@ mod report;
 mod stored;
 pub(crate) mod used_motifs;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use kube::api::DynamicObject;
 use orkestra_core::{
-    compose::{Artifacts, SourceRecord, SourceRequest},
-    plan::{GroupKind, KatalogRef, Plan},
-    reconcile::crd::CrdRecord,
+    compose::{Artifacts, SourceRecord},
+    plan::{KatalogRef, Plan},
 };
 use orkestra_ground::{Backoff, Entropy};
 use tokio::{
@@ -39,8 +36,8 @@ use tokio::{
 };
 
 use self::{
-    announce::AnnouncedSubjects, operated::OperatedKinds, releases::KindReleases,
-    report::ReportProgress, used_motifs::RequestedMotifs,
+    announce::AnnouncedSubjects, judgement::Judgement, operated::OperatedKinds,
+    releases::KindReleases, report::ReportProgress,
 };
 use super::{
     calls::{RequestError, ServedResource},
@@ -48,10 +45,9 @@ use super::{
     directory::{OperatorView, Publisher, any_changed},
     ledger::WantedKatalog,
     motifs::Motifs,
-    object::{Document, KatalogObject},
+    object::KatalogObject,
     revisions::Revisions,
-    sources::{KomposerSources, SourceContext, approval::Unapproved},
-    status::Verdict,
+    sources::{KomposerSources, SourceContext},
     supervisor::{Snapshot, Supervisor},
 };
 use crate::runtime::context::Context;
@@ -102,21 +98,9 @@ pub(crate) struct KatalogController {
     in_force: InForce,
     /// Whether it was processed at least once.
     settled: bool,
-    /// The document that was judged last.
-    document: Arc<Document>,
-    /// The subject of the verdict; none before it was judged by the full schemas.
-    judged: Option<VerdictSubject>,
-    /// The sources that it is composed from.
-    requests: Vec<SourceRequest>,
-    /// Follows them; none while another process leads.
+    judgement: Judgement,
+    /// Follows the sources that it is composed from; none while another process leads.
     sources: Option<KomposerSources>,
-    /// Revisions of sources that need additional permissions.
-    unapproved: Vec<Unapproved>,
-    /// The generation of the verdict.
-    observed: Option<i64>,
-    verdict: Verdict,
-    /// Compiled and not running yet.
-    candidate: Option<RunnableRevision>,
     running: Option<Running>,
     /// The last report to the supervisor.
     claimed: Option<WantedKatalog>,
@@ -182,22 +166,6 @@ enum InForce {
     Handled,
 }
 
-/// The subject of a verdict.
-#[derive(Debug, PartialEq)]
-struct VerdictSubject {
-    generation: Option<i64>,
-    /// The CRDs of the kinds that the document and its Motifs name.
-    crds: Vec<Arc<CrdRecord>>,
-    /// The Motifs that it uses.
-    motifs: RequestedMotifs,
-    /// The kinds that its sources name.
-    kinds: BTreeSet<GroupKind>,
-    /// The state of its sources.
-    sources: Vec<(String, String)>,
-    /// The digests that its annotation approves.
-    approved: BTreeSet<String>,
-}
-
 /// The revision that the operators run, or will run as soon as they can.
 #[derive(Debug)]
 struct Running {
@@ -224,18 +192,12 @@ impl KatalogController {
             shared: Arc::clone(shared),
             reference,
             uid,
-            document: Arc::default(),
             existence: Existence::Present,
             lead: Lead::of(shared.context.leadership.standing().leads),
             in_force: InForce::Unknown,
             settled: false,
-            judged: None,
-            requests: Vec::new(),
+            judgement: Judgement::pending(),
             sources: None,
-            unapproved: Vec::new(),
-            observed: None,
-            verdict: Verdict::Pending(None),
-            candidate: None,
             running: None,
             claimed: None,
             waits: None,
@@ -338,9 +300,7 @@ impl KatalogController {
         if object.is_older_than(&self.object) && !object.rewound {
             return;
         }
-        if *object.document == *self.document {
-            self.document = Arc::clone(&object.document);
-        }
+        self.judgement.share_document(&object.document);
         self.object = object;
     }
 

@@ -201,8 +201,8 @@ impl KatalogController {
         let running = self.running.as_ref();
         let sources = self.report_sources();
         let inputs = StatusInputs {
-            generation: self.observed,
-            verdict: &self.verdict,
+            generation: self.judgement.generation(),
+            verdict: self.judgement.verdict(),
             revision: running.map(|running| &*running.revision),
             operators: &operators,
             disabled: running
@@ -260,7 +260,7 @@ impl KatalogController {
             reference: self.reference.clone(),
             kind: self.reference.kind,
             sources: SourceView::of(rows, records),
-            about: self.document.about.clone(),
+            about: self.judgement.document().about.clone(),
             plan: running.map(|running| Arc::clone(&running.plan)),
             ready,
             revision,
