@@ -159,7 +159,7 @@ impl OperatedKinds {
         self.recorded.extend(known.cloned());
     }
 
-    /// Removes a kind: it is released, or of another Katalog.
+    /// Removes a kind that is released, or that another Katalog has.
     pub(super) fn forget(&mut self, kind: &GroupKind) {
         self.kinds.remove(kind);
         self.recorded.remove(kind);
@@ -215,5 +215,54 @@ impl KatalogController {
             .collect();
         self.operated.add_declarations(&plans);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pond(version: &str) -> OperatedKind {
+        OperatedKind {
+            group: "water.example".to_owned(),
+            kind: "Pond".to_owned(),
+            plural: "ponds".to_owned(),
+            version: version.to_owned(),
+            ..OperatedKind::default()
+        }
+    }
+
+    fn versions(kinds: &OperatedKinds) -> Vec<String> {
+        let records = kinds.records().into_iter();
+        records.map(|kind| kind.version).collect()
+    }
+
+    #[test]
+    fn a_kind_keeps_its_version_as_long_as_that_is_operated() {
+        let mut kinds = OperatedKinds::of_status(&[pond("v1")]);
+        kinds.add(&[pond("v2"), pond("v1")]);
+        assert_eq!(versions(&kinds), ["v1"]);
+        kinds.add(&[pond("v2")]);
+        assert_eq!(versions(&kinds), ["v2"]);
+        // A predecessor's record does not change it.
+        kinds.inherit(&[pond("v1")]);
+        assert_eq!(versions(&kinds), ["v2"]);
+    }
+
+    #[test]
+    fn a_kind_is_recorded_once_a_status_with_it_is_known_until_it_is_forgotten() {
+        let kind = group_kind(&pond("v1"));
+        let mut kinds = OperatedKinds::default();
+        // An entry of the status for a kind that is not operated is ignored.
+        kinds.note_recorded(&[kind.clone()].into());
+        assert!(kinds.lacks_record(&[pond("v1")]));
+        kinds.add(&[pond("v1")]);
+        kinds.note_recorded(&[kind.clone()].into());
+        assert!(!kinds.lacks_record(&[pond("v1")]));
+        kinds.forget(&kind);
+        assert!(kinds.is_empty() && kinds.lacks_record(&[pond("v1")]));
+        kinds.add(&[pond("v1")]);
+        kinds.note_written();
+        assert!(!kinds.lacks_record(&[pond("v1")]));
     }
 }

@@ -60,7 +60,7 @@ struct VerdictSubject {
 }
 
 impl Judgement {
-    /// The judgement of an object that was not looked at yet.
+    /// The judgement of an object before its document is judged.
     pub(super) fn pending() -> Self {
         Self {
             document: Arc::default(),
@@ -113,12 +113,12 @@ impl Judgement {
         self.subject.is_some()
     }
 
-    /// True if it refuses the document, and no earlier candidate waits.
+    /// True if the document is refused and there is no candidate.
     pub(super) fn is_refused(&self) -> bool {
         self.candidate.is_none() && matches!(self.verdict, Verdict::Refused { .. })
     }
 
-    /// Makes the document be judged again.
+    /// Makes the verdict outdated: the next iteration judges again.
     pub(super) fn invalidate(&mut self) {
         self.subject = None;
     }
@@ -140,7 +140,7 @@ impl Judgement {
         self.candidate = candidate;
     }
 
-    /// Drops the candidate: a stored revision runs in its place, or nothing does.
+    /// Drops the candidate: a stored revision runs instead, or none does.
     pub(super) fn drop_candidate(&mut self) {
         self.candidate = None;
     }
@@ -163,7 +163,7 @@ impl Judgement {
         }
     }
 
-    /// Refuses the document: what runs runs on.
+    /// Refuses the document; the running revision stays.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         self.candidate = None;
         self.verdict = Verdict::refused(refusal);
@@ -323,3 +323,6 @@ impl KatalogController {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
