@@ -1,21 +1,19 @@
 //! The effects of a Katalog's task: finalizer, revision, operators.
-//!
-//! One file: the effects of one task, in the order in which they happen.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use orkestra_core::{
     api::{OperatedKind, names},
     plan::GroupKind,
-    reconcile::inventory::DeclaredKinds,
 };
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    super::{calls::RequestError, directory::OperatorView, ledger::WantedKatalog, status::Verdict},
+    super::{calls::RequestError, directory::OperatorView, ledger::WantedKatalog},
     Existence, InForce, KatalogController, Lead, Running,
     judge::{RunnableRevision, kinds_of},
+    retry_at,
 };
 use crate::{
     meta::{known::storage, release::group_kind},
@@ -29,7 +27,7 @@ impl KatalogController {
     /// Moves the cluster one step towards the object's spec; returns when to retry if something failed.
     pub(super) async fn act(&mut self) -> Option<Instant> {
         if self.lead == Lead::TakingOver {
-            self.inherit();
+            self.operated.inherit(&self.object.status.operated);
         }
         let result = if !self.lead.is_leader() {
             self.stand_by().await.map(|()| None)
@@ -60,16 +58,14 @@ impl KatalogController {
         }
         self.failures += 1;
         tracing::warn!(katalog = %self.reference, error = %error, failures = self.failures, "cannot reconcile the Katalog");
-        if let Verdict::Pending(why) = &mut self.verdict {
-            *why = Some(error.to_string());
-        }
+        self.judgement.note_failure(&error);
         self.last_error = Some(error.to_string());
-        Some(self.after(self.failures))
+        Some(retry_at(self.failures, &self.shared.context.entropy))
     }
 
     fn note_deletion(&mut self) {
-        self.verdict = Verdict::Deleted;
-        self.observed = self.object.metadata.generation;
+        self.judgement
+            .note_deletion(self.object.metadata.generation);
     }
 
     /// Runs the newest good revision of a Katalog that is not being deleted.
@@ -82,18 +78,14 @@ impl KatalogController {
             self.in_force = self.resume().await?;
         }
         self.load_composed().await?;
-        if self.candidate.is_some() && self.is_resuming() {
+        if self.judgement.candidate().is_some() && self.is_resuming() {
             self.claim();
             return Ok(());
         }
-        if self.candidate.is_some() {
+        if self.judgement.candidate().is_some() {
             self.accept().await?;
         }
-        if self.running.is_none()
-            && self.candidate.is_none()
-            && !self.looked
-            && matches!(self.verdict, Verdict::Refused { .. })
-        {
+        if self.running.is_none() && self.judgement.is_refused() && !self.looked {
             self.load_last_good().await?;
         }
         self.lead = Lead::Confirmed;
@@ -111,10 +103,10 @@ impl KatalogController {
         } else {
             self.judge_by_schemas().await;
         }
-        if let Some(judged) = self.candidate.take() {
+        if let Some(judged) = self.judgement.take_candidate() {
             let revision = self.object.status.revision.clone().unwrap_or_default();
             self.adopt(judged, revision);
-            self.verdict = Verdict::Accepted;
+            self.judgement.note_accepted();
         } else if self.is_behind() && !self.is_leaving() {
             if let Some((judged, revision)) = self.last_good().await? {
                 self.adopt(judged, revision);
@@ -128,36 +120,15 @@ impl KatalogController {
         Ok(())
     }
 
-    /// Takes over the kinds that a predecessor operated.
-    fn inherit(&mut self) {
-        for kind in &self.object.status.operated {
-            let kept = self.operated.entry(group_kind(kind));
-            let kept = kept.or_insert_with(|| kind.clone());
-            if kind.children.is_some() {
-                let mut declared = DeclaredKinds::recorded(kept);
-                declared.extend(DeclaredKinds::recorded(kind));
-                declared.record(kept);
-            }
-        }
-    }
-
     /// Takes over the leadership: the prepared revision is stored as if it were new.
     fn take_over(&mut self) {
         if self.is_composed() {
             // The last process may have composed another one: it is among the stored ones.
-            (self.running, self.candidate) = (None, None);
+            self.running = None;
+            self.judgement.drop_candidate();
             self.looked = false;
         } else if let Some(running) = self.running.take() {
-            if self.candidate.is_none() && self.verdict == Verdict::Accepted {
-                self.candidate = Some(RunnableRevision {
-                    plan: running.plan,
-                    disabled: running.disabled,
-                    hash: running.hash,
-                    artifacts: running.artifacts,
-                    sources: running.sources,
-                });
-                self.verdict = Verdict::Pending(None);
-            }
+            self.judgement.reopen(running);
             // A previously accepted revision is found among the stored ones, as after a restart.
             self.looked = false;
         }
@@ -177,7 +148,7 @@ impl KatalogController {
             return Ok(InForce::Handled);
         };
         let is_newest = |candidate: &RunnableRevision| candidate.hash == judged.hash;
-        if self.candidate.as_ref().is_some_and(is_newest) {
+        if self.judgement.candidate().is_some_and(is_newest) {
             return Ok(InForce::Handled);
         }
         let revision = revision.clone();
@@ -218,17 +189,12 @@ impl KatalogController {
     ) -> Result<(), RequestError> {
         self.record_earlier().await?;
         for operator in &judged.plan.operators {
-            let kind = operator.resource.group_kind();
-            self.releasing
-                .retain(|other, release| release.under_way || group_kind(other) != kind);
-            if self.operated.contains_key(&kind) {
-                let record = self.record_of(operator);
-                self.operated.insert(kind.clone(), record);
-            }
-            self.declared.insert(kind);
+            self.releases
+                .drop_waiting_for(&operator.resource.group_kind());
+            self.operated.declare(operator);
         }
         if let Err(error) = self.write_operated().await {
-            self.candidate = Some(judged);
+            self.judgement.restore(Some(judged));
             return Err(error);
         }
         tracing::info!(katalog = %self.reference, revision, operators = judged.plan.operators.len(), "revision is running");
@@ -269,41 +235,24 @@ impl KatalogController {
                 && held.contains(&view.wanted.plan.resource.group_kind())
         });
         ready
-            .map(|view| self.record_of(&view.wanted.plan))
+            .map(|view| self.operated.record_of(&view.wanted.plan))
             .collect()
     }
 
     /// True if a kind is about to be operated that is not recorded as such.
     pub(super) fn has_unrecorded(&self) -> bool {
-        let ready = self.ready_to_operate();
-        ready
-            .iter()
-            .any(|kind| !self.recorded.contains(&group_kind(kind)))
+        self.operated.lacks_record(&self.ready_to_operate())
     }
 
     /// Records in the status which kinds are operated from now on, before the first custom resource is written: so a process
     /// that finds the Katalog changed or deleted knows what to release.
     async fn record_operated(&mut self) -> Result<(), RequestError> {
         let ready = self.ready_to_operate();
-        for kind in &ready {
-            let known = self.operated.entry(group_kind(kind));
-            let known = known.or_insert_with(|| kind.clone());
-            let mut declared = DeclaredKinds::recorded(known);
-            declared.extend(DeclaredKinds::recorded(kind));
-            // Use a version that is still operated for access.
-            let is_served =
-                |one: &OperatedKind| (&one.version, &one.plural) == (&known.version, &known.plural);
-            if !ready.iter().any(is_served) {
-                *known = kind.clone();
-            }
-            declared.record(known);
+        self.operated.add(&ready);
+        if self.operated.lacks_record(&ready) {
+            self.write_operated().await?;
+            self.operated.note_written();
         }
-        let mut ready = ready.iter().map(group_kind);
-        if ready.all(|kind| self.recorded.contains(&kind)) {
-            return Ok(());
-        }
-        self.write_operated().await?;
-        self.recorded.extend(self.operated.keys().cloned());
         Ok(())
     }
 
@@ -311,10 +260,8 @@ impl KatalogController {
     pub(super) fn claim(&mut self) {
         let claims = self.wanted_kinds();
         let written: BTreeSet<_> = self.object.status.operated.iter().map(group_kind).collect();
-        let operated: BTreeSet<_> = self.operated.keys().cloned().collect();
-        self.recorded
-            .extend(written.intersection(&operated).cloned());
-        let leftovers = written.iter().cloned().chain(operated);
+        self.operated.note_recorded(&written);
+        let leftovers = written.iter().chain(self.operated.names()).cloned();
         let wanted = WantedKatalog {
             uid: self.uid.clone(),
             seniority: self.seniority(),
@@ -329,7 +276,7 @@ impl KatalogController {
                 .map(|running| Arc::clone(&running.revision))
                 .unwrap_or_default(),
             stored: self.lead == Lead::Confirmed,
-            recorded: self.recorded.clone(),
+            recorded: self.operated.recorded().clone(),
             leftovers: leftovers
                 .filter(|kind| !claims.contains(kind) && self.is_proven(kind))
                 .collect(),
@@ -353,20 +300,20 @@ impl KatalogController {
         }
         let plans = [
             self.running.as_ref().map(|running| &running.plan),
-            self.candidate.as_ref().map(|judged| &judged.plan),
+            self.judgement.candidate().map(|judged| &judged.plan),
         ];
         let mut kinds: BTreeSet<_> = plans
             .into_iter()
             .flatten()
             .flat_map(|plan| kinds_of(plan))
             .collect();
-        if self.running.is_none() && self.candidate.is_none() {
-            let proven = self.operated.keys().filter(|kind| self.is_proven(kind));
+        if self.running.is_none() && self.judgement.candidate().is_none() {
+            let proven = self.operated.names().filter(|kind| self.is_proven(kind));
             kinds.extend(proven.cloned());
         }
         if self.object.suspended {
             // A kind that it never operated is left to others, such as a Komposer that it is a source of.
-            kinds.retain(|kind| self.operated.contains_key(kind));
+            kinds.retain(|kind| self.operated.contains(kind));
         }
         kinds
     }
@@ -375,7 +322,8 @@ impl KatalogController {
     async fn tear_down(&mut self) -> Result<Option<Instant>, RequestError> {
         self.note_deletion();
         self.waits = None;
-        (self.candidate, self.running) = (None, None);
+        self.judgement.drop_candidate();
+        self.running = None;
         let weighed = self.weigh_leftovers().await;
         self.claim();
         let recorded = self.record_earlier().await;
@@ -386,11 +334,11 @@ impl KatalogController {
         let again = if self.object.is_release_requested {
             self.leave_behind(read.err())
         } else {
-            self.abandons_at = None;
+            self.releases.keep();
             read?;
             None
         };
-        if !self.is_gone() && self.operated.is_empty() && self.releases.is_empty() {
+        if !self.is_gone() && self.operated.is_empty() && self.releases.are_over() {
             self.take_finalizer().await?;
         }
         Ok(again)

@@ -53,7 +53,7 @@ impl KatalogController {
         let held = supervisor.held_by(&self.reference);
         let cluster = &self.shared.context.cluster;
         let (mut left, mut unclaimed, mut first_refused) = (BTreeMap::new(), false, None);
-        for (of, kind) in &self.operated {
+        for (of, kind) in self.operated.iter() {
             // Objects of built-in kinds were there before the Katalog, and are let go.
             if plan::built_in(of).is_some() {
                 continue;

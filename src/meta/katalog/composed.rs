@@ -24,12 +24,13 @@ use crate::meta::status::Refusal;
 impl KatalogController {
     /// True if it is composed from sources.
     pub(super) fn is_composed(&self) -> bool {
-        self.reference.kind == Declaring::Komposer || !self.requests.is_empty()
+        self.reference.kind == Declaring::Komposer || !self.judgement.requests().is_empty()
     }
 
     /// Follows the sources that it needs, while this process leads.
     pub(super) fn follow_sources(&mut self) {
-        if !self.lead.is_leader() || self.requests.is_empty() || self.is_deleting() {
+        let requests = self.judgement.requests();
+        if !self.lead.is_leader() || requests.is_empty() || self.is_deleting() {
             self.sources = None;
             return;
         }
@@ -38,7 +39,7 @@ impl KatalogController {
             .get_or_insert_with(|| KomposerSources::start(&self.shared.sources, &self.reference));
         let requested = self.object.requested.as_ref();
         let requested = requested.map(|requested| requested.latest().to_owned());
-        sources.want(self.requests.clone(), requested);
+        sources.want(requests.to_vec(), requested);
     }
 
     /// Returns the newest artifacts of its sources; of a source that has none yet, the one that runs.
@@ -59,7 +60,7 @@ impl KatalogController {
     pub(super) fn approved_artifacts(&self) -> Artifacts {
         let mut artifacts = self.artifacts();
         let running = self.running.as_ref().map(|running| &running.artifacts);
-        for unapproved in &self.unapproved {
+        for unapproved in self.judgement.unapproved() {
             let earlier = running.and_then(|running| running.get(&unapproved.source));
             if let Some(earlier) = earlier {
                 artifacts.insert(unapproved.source.clone(), Arc::clone(earlier));
@@ -137,7 +138,7 @@ impl KatalogController {
             return refusal;
         };
         let known = sources.known();
-        let problems = self.requests.iter().filter_map(|request| {
+        let problems = self.judgement.requests().iter().filter_map(|request| {
             let known = known.get(&request.id)?;
             let problem = known
                 .problem
@@ -161,14 +162,14 @@ impl KatalogController {
         if !self.is_composed() || self.running.is_some() || self.looked {
             return Ok(());
         }
-        let candidate = self.candidate.take();
+        let candidate = self.judgement.take_candidate();
         self.load_last_good().await?;
         if self.running.is_some() {
             // The newest one is judged again, against what runs now.
-            self.judged = None;
+            self.judgement.invalidate();
             self.judge_by_schemas().await;
         } else {
-            self.candidate = candidate;
+            self.judgement.restore(candidate);
         }
         Ok(())
     }
@@ -186,7 +187,7 @@ impl KatalogController {
 
     /// Describes its sources for the status.
     pub(super) fn report_sources(&self) -> SourceReport {
-        if self.verdict == Verdict::Deleted {
+        if *self.judgement.verdict() == Verdict::Deleted {
             return SourceReport::default();
         }
         let none = Artifacts::new();
@@ -199,7 +200,13 @@ impl KatalogController {
             .as_ref()
             .map(KomposerSources::known)
             .unwrap_or_default();
-        report(&self.requests, running, &known, &self.unapproved)
+        let judgement = &self.judgement;
+        report(
+            judgement.requests(),
+            running,
+            &known,
+            judgement.unapproved(),
+        )
     }
 }
 

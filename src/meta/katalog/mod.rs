@@ -8,53 +8,46 @@
 //! ```
 //!
 //! The loop is level-triggered: at every wake-up it checks everything again, and does nothing if nothing differs.
-//!
-//! One file: the task of a Katalog with its state.
 
 mod act;
+mod announce;
 mod clear;
 mod composed;
-mod declared;
 mod examine;
 mod judge;
 mod judgement;
+mod operated;
 mod releases;
 mod report;
 mod stored;
 pub(crate) mod used_motifs;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use kube::api::DynamicObject;
 use orkestra_core::{
-    api::OperatedKind,
-    compose::{Artifacts, SourceRecord, SourceRequest},
-    plan::{GroupKind, KatalogRef, Plan},
-    reconcile::crd::CrdRecord,
+    compose::{Artifacts, SourceRecord},
+    plan::{KatalogRef, Plan},
 };
-use orkestra_ground::Backoff;
+use orkestra_ground::{Backoff, Entropy};
 use tokio::{
     sync::watch,
-    task::JoinSet,
     time::{Instant, sleep_until},
 };
 
-use self::used_motifs::RequestedMotifs;
+use self::{
+    announce::AnnouncedSubjects, judgement::Judgement, operated::OperatedKinds,
+    releases::KindReleases, report::ReportProgress,
+};
 use super::{
     calls::{RequestError, ServedResource},
     claims::Seniority,
     directory::{OperatorView, Publisher, any_changed},
     ledger::WantedKatalog,
     motifs::Motifs,
-    object::{Document, KatalogObject},
-    release::{ReleaseError, ReleaseProgress, Released, group_kind},
+    object::KatalogObject,
     revisions::Revisions,
-    sources::{KomposerSources, SourceContext, approval::Unapproved},
-    status::Verdict,
+    sources::{KomposerSources, SourceContext},
     supervisor::{Snapshot, Supervisor},
 };
 use crate::runtime::context::Context;
@@ -105,46 +98,25 @@ pub(crate) struct KatalogController {
     in_force: InForce,
     /// Whether it was processed at least once.
     settled: bool,
-    /// The document that was judged last.
-    document: Arc<Document>,
-    /// The subject of the verdict; none before it was judged by the full schemas.
-    judged: Option<VerdictSubject>,
-    /// The sources that it is composed from.
-    requests: Vec<SourceRequest>,
-    /// Follows them; none while another process leads.
+    judgement: Judgement,
+    /// Follows the sources that it is composed from; none while another process leads.
     sources: Option<KomposerSources>,
-    /// Revisions of sources that need additional permissions.
-    unapproved: Vec<Unapproved>,
-    /// The generation of the verdict.
-    observed: Option<i64>,
-    verdict: Verdict,
-    /// Compiled and not running yet.
-    candidate: Option<RunnableRevision>,
     running: Option<Running>,
     /// The last report to the supervisor.
     claimed: Option<WantedKatalog>,
-    /// Kinds that were written into the status as operated.
-    recorded: BTreeSet<GroupKind>,
-    /// Kinds that accepted revisions of this Katalog declared, as far as checked.
-    declared: BTreeSet<GroupKind>,
     /// What the deletion waits for.
     waits: Option<String>,
     /// Why the last iteration failed.
     last_error: Option<String>,
     /// Whether stored revisions were searched for a good one.
     looked: bool,
-    operated: BTreeMap<GroupKind, OperatedKind>,
-    /// Kinds of `operated` to release.
-    releasing: BTreeMap<OperatedKind, Release>,
-    releases: JoinSet<(OperatedKind, Result<Released, ReleaseError>)>,
-    /// When every kind is abandoned, released or not, as the annotation requests.
-    abandons_at: Option<Instant>,
+    operated: OperatedKinds,
+    /// The releases of those of `operated` that are no longer wanted.
+    releases: KindReleases,
     views: Vec<OperatorView>,
     failures: u32,
-    report: report::ReportProgress,
-    /// The subjects of published Events: degraded operators, and a refusal.
-    degraded: BTreeSet<String>,
-    refused: Option<(Option<i64>, String)>,
+    report: ReportProgress,
+    announced: AnnouncedSubjects,
 }
 
 /// What is left of a Katalog's object.
@@ -194,22 +166,6 @@ enum InForce {
     Handled,
 }
 
-/// The subject of a verdict.
-#[derive(Debug, PartialEq)]
-struct VerdictSubject {
-    generation: Option<i64>,
-    /// The CRDs of the kinds that the document and its Motifs name.
-    crds: Vec<Arc<CrdRecord>>,
-    /// The Motifs that it uses.
-    motifs: RequestedMotifs,
-    /// The kinds that its sources name.
-    kinds: BTreeSet<GroupKind>,
-    /// The state of its sources.
-    sources: Vec<(String, String)>,
-    /// The digests that its annotation approves.
-    approved: BTreeSet<String>,
-}
-
 /// The revision that the operators run, or will run as soon as they can.
 #[derive(Debug)]
 struct Running {
@@ -224,59 +180,36 @@ struct Running {
     sources: Vec<SourceRecord>,
 }
 
-/// The progress of the release of a kind.
-#[derive(Debug, Default)]
-struct Release {
-    under_way: bool,
-    failures: u32,
-    problem: Option<String>,
-    retry_at: Option<Instant>,
-    progress: ReleaseProgress,
-}
-
 impl KatalogController {
     /// Judges the object and registers its claims; nothing runs and nothing is written yet.
     pub(crate) fn new(shared: &Arc<ControllerContext>, object: &Arc<KatalogObject>) -> Self {
         let reference = object.reference();
         let uid = object.metadata.uid.clone().unwrap_or_default();
         let cluster = &shared.context.cluster;
-        let operated = object.status.operated.iter();
-        let operated = operated.map(|kind| (group_kind(kind), kind.clone()));
         let mut katalog = Self {
             resource: ServedResource::declaring(cluster, reference.kind),
             revisions: Revisions::new(cluster, &reference, &uid),
             shared: Arc::clone(shared),
             reference,
             uid,
-            document: Arc::default(),
             existence: Existence::Present,
             lead: Lead::of(shared.context.leadership.standing().leads),
             in_force: InForce::Unknown,
             settled: false,
-            judged: None,
-            requests: Vec::new(),
+            judgement: Judgement::pending(),
             sources: None,
-            unapproved: Vec::new(),
-            observed: None,
-            verdict: Verdict::Pending(None),
-            candidate: None,
             running: None,
             claimed: None,
-            recorded: BTreeSet::new(),
-            declared: BTreeSet::new(),
             waits: None,
             last_error: None,
             looked: false,
-            operated: operated.collect(),
+            operated: OperatedKinds::of_status(&object.status.operated),
             object: Arc::clone(object),
-            releasing: BTreeMap::new(),
-            releases: JoinSet::new(),
-            abandons_at: None,
+            releases: KindReleases::default(),
             views: Vec::new(),
             failures: 0,
-            report: report::ReportProgress::default(),
-            degraded: BTreeSet::new(),
-            refused: None,
+            report: ReportProgress::default(),
+            announced: AnnouncedSubjects::default(),
         };
         katalog.judge();
         katalog.claim();
@@ -338,7 +271,7 @@ impl KatalogController {
                 Ok(()) = reach.changed() => {}
                 () = any_changed(self.views.iter_mut()) => {}
                 () = composed::changed(self.sources.as_mut()) => {}
-                Some(done) = self.releases.join_next() => self.note_release(done),
+                Some(ended) = self.releases.next_ended() => self.note_release(ended),
                 () = sleep_until(due.unwrap_or_else(far)), if due.is_some() => {}
             }
         }
@@ -350,9 +283,7 @@ impl KatalogController {
     fn start_over(&mut self) {
         self.failures = 0;
         self.report.forgive();
-        for release in self.releasing.values_mut() {
-            release.retry_at = None;
-        }
+        self.releases.retry_now();
     }
 
     /// Takes what the feed has of the object: nothing once it is deleted.
@@ -369,9 +300,7 @@ impl KatalogController {
         if object.is_older_than(&self.object) && !object.rewound {
             return;
         }
-        if *object.document == *self.document {
-            self.document = Arc::clone(&object.document);
-        }
+        self.judgement.share_document(&object.document);
         self.object = object;
     }
 
@@ -416,7 +345,7 @@ impl KatalogController {
     fn is_over(&self) -> bool {
         // The leader does the rest.
         let done = self.operated.is_empty() || !self.lead.is_leader();
-        self.is_gone() && done && self.releases.is_empty()
+        self.is_gone() && done && self.releases.are_over()
     }
 
     /// Switches between leading and following.
@@ -428,8 +357,8 @@ impl KatalogController {
         self.in_force = InForce::Unknown;
         self.sources = None;
         self.failures = 0;
-        self.report = report::ReportProgress::default();
-        self.releasing.retain(|_, release| release.under_way);
+        self.report = ReportProgress::default();
+        self.releases.drop_waiting();
     }
 
     fn seniority(&self) -> Seniority {
@@ -441,12 +370,11 @@ impl KatalogController {
             .map_or(jiff::Timestamp::MAX, |time| time.0);
         Seniority::Created(at)
     }
+}
 
-    /// Returns when to retry after `failures` failures in a row.
-    fn after(&self, failures: u32) -> Instant {
-        let entropy = &self.shared.context.entropy;
-        Instant::now() + RETRY.jittered(failures.saturating_sub(1), entropy, 0.2)
-    }
+/// Returns when to retry after `failures` failures in a row.
+fn retry_at(failures: u32, entropy: &Entropy) -> Instant {
+    Instant::now() + RETRY.jittered(failures.saturating_sub(1), entropy, 0.2)
 }
 
 /// Returns an instant that is never reached.

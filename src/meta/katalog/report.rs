@@ -1,11 +1,9 @@
 //! The reports of a Katalog's task: the status of its object, and the view for readers.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use orkestra_core::{
-    api::{KatalogStatus, OperatedKind, names},
-    reasons::KatalogReason,
-};
+use orkestra_core::api::KatalogStatus;
+use orkestra_ground::Entropy;
 use tokio::time::Instant;
 
 use super::{
@@ -13,11 +11,10 @@ use super::{
         calls::RequestError,
         directory::{KatalogView, OperatorView, SourceView},
         sources::SourceReport,
-        status::{self, Operating, Releasing, StatusInputs, Urgency, Verdict},
+        status::{self, Operating, StatusInputs, Urgency},
     },
-    KatalogController,
+    KatalogController, retry_at,
 };
-use crate::events::{Event, ObjectReference, Severity};
 
 /// How long a change is delayed, to be written with others.
 const DEBOUNCE: Duration = Duration::from_millis(200);
@@ -31,7 +28,7 @@ const RESTART_PATIENCE: Duration = Duration::from_secs(10);
 /// How long operators may take to run a new revision before it is reported that they do not run it yet.
 const ROLLOUT_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The progress of reporting.
+/// The progress of writing the status.
 #[derive(Debug, Default)]
 pub(super) struct ReportProgress {
     /// Since when the written status is outdated in more than counts.
@@ -46,6 +43,52 @@ impl ReportProgress {
     pub(super) fn forgive(&mut self) {
         (self.failures, self.retry_at) = (0, None);
     }
+
+    /// Notes that the status was written.
+    fn note_written(&mut self) {
+        *self = Self {
+            written_at: Some(Instant::now()),
+            ..Self::default()
+        };
+    }
+
+    /// Notes that the status could not be written; returns when to retry.
+    fn note_failure(&mut self, entropy: &Entropy) -> Option<Instant> {
+        self.failures += 1;
+        self.retry_at = Some(retry_at(self.failures, entropy));
+        self.retry_at
+    }
+
+    /// Returns when the written status has to be replaced by the wanted one; none if it need not be.
+    fn due(&mut self, written: &KatalogStatus, wanted: &KatalogStatus) -> Option<Instant> {
+        let now = Instant::now();
+        let due = match self.urgency(written, wanted) {
+            Urgency::None => {
+                self.wrong_since = None;
+                return None;
+            }
+            // A status that this process did not write counts as written just before it started.
+            Urgency::Counts => {
+                self.written_at
+                    .unwrap_or(*self.wrong_since.get_or_insert(now))
+                    + COUNTS_PERIOD
+            }
+            Urgency::Restart => *self.wrong_since.get_or_insert(now) + RESTART_PATIENCE,
+            Urgency::Rollout => *self.wrong_since.get_or_insert(now) + ROLLOUT_PATIENCE,
+            Urgency::Prompt => *self.wrong_since.get_or_insert(now) + DEBOUNCE,
+        };
+        Some(self.retry_at.map_or(due, |retry| retry.max(due)))
+    }
+
+    fn urgency(&self, written: &KatalogStatus, wanted: &KatalogStatus) -> Urgency {
+        match status::urgency(written, wanted) {
+            Urgency::Prompt if self.written_at.is_none() && status::is_restart(written, wanted) => {
+                Urgency::Restart
+            }
+            Urgency::Prompt if status::is_rollout(written, wanted) => Urgency::Rollout,
+            urgency => urgency,
+        }
+    }
 }
 
 impl KatalogController {
@@ -59,18 +102,8 @@ impl KatalogController {
         if !self.lead.is_leader() || !self.shared.context.cluster.reach().is_up() {
             return None;
         }
-        self.report_refusal();
-        let written = &self.object.status;
-        let mut urgency = status::urgency(written, &wanted);
-        if urgency == Urgency::Prompt
-            && self.report.written_at.is_none()
-            && status::is_restart(written, &wanted)
-        {
-            urgency = Urgency::Restart;
-        } else if urgency == Urgency::Prompt && status::is_rollout(written, &wanted) {
-            urgency = Urgency::Rollout;
-        }
-        let due = self.due(urgency)?;
+        self.announce_refusal();
+        let due = self.report.due(&self.object.status, &wanted)?;
         if due > Instant::now() {
             return Some(due);
         }
@@ -81,40 +114,13 @@ impl KatalogController {
                 Some(Instant::now() + DEBOUNCE)
             }
             Err(error) => {
-                self.report.failures += 1;
                 tracing::warn!(katalog = %self.reference, error = %error, "cannot write the status");
-                self.report.retry_at = Some(self.after(self.report.failures));
-                self.report.retry_at
+                self.report.note_failure(&self.shared.context.entropy)
             }
         }
     }
 
-    /// Returns when a difference of this urgency has to be written.
-    fn due(&mut self, urgency: Urgency) -> Option<Instant> {
-        let now = Instant::now();
-        let due = match urgency {
-            Urgency::None => {
-                self.report.wrong_since = None;
-                return None;
-            }
-            // A status that this process did not write counts as written just before it started.
-            Urgency::Counts => {
-                self.report
-                    .written_at
-                    .unwrap_or(*self.report.wrong_since.get_or_insert(now))
-                    + COUNTS_PERIOD
-            }
-            Urgency::Restart => *self.report.wrong_since.get_or_insert(now) + RESTART_PATIENCE,
-            Urgency::Rollout => *self.report.wrong_since.get_or_insert(now) + ROLLOUT_PATIENCE,
-            Urgency::Prompt => *self.report.wrong_since.get_or_insert(now) + DEBOUNCE,
-        };
-        Some(self.report.retry_at.map_or(due, |retry| retry.max(due)))
-    }
-
-    async fn write_status(
-        &mut self,
-        wanted: &orkestra_core::api::KatalogStatus,
-    ) -> Result<(), RequestError> {
+    async fn write_status(&mut self, wanted: &KatalogStatus) -> Result<(), RequestError> {
         let patch = status::patch(wanted, self.object.metadata.resource_version.as_deref());
         let written = self
             .resource
@@ -127,10 +133,7 @@ impl KatalogController {
         match written {
             Ok(answer) => {
                 self.see_answer(answer);
-                self.report = ReportProgress {
-                    written_at: Some(Instant::now()),
-                    ..ReportProgress::default()
-                };
+                self.report.note_written();
                 Ok(())
             }
             Err(error) => {
@@ -144,8 +147,7 @@ impl KatalogController {
 
     /// Writes the status now if it lacks any operated kind.
     pub(super) async fn write_operated(&mut self) -> Result<(), RequestError> {
-        let written = &self.object.status.operated;
-        if self.operated.values().all(|kind| written.contains(kind)) {
+        if self.operated.are_written(&self.object.status.operated) {
             return Ok(());
         }
         let (wanted, _) = self.describe();
@@ -169,61 +171,6 @@ impl KatalogController {
     pub(super) fn publish(&mut self) {
         let (_, view) = self.describe();
         self.shared.publisher.put(view);
-    }
-
-    /// Publishes an Event, once, when an operator is degraded, and when it has recovered.
-    fn report_transitions(&mut self, now: &BTreeMap<String, Option<String>>) {
-        for (name, degraded) in now {
-            let (severity, reason, note) = match degraded {
-                Some(why) if self.degraded.insert(name.clone()) => (
-                    Severity::Warning,
-                    KatalogReason::PassesFail,
-                    format!("operator {name} is degraded: {why}"),
-                ),
-                None if self.degraded.remove(name) => (
-                    Severity::Normal,
-                    KatalogReason::Recovered,
-                    format!("operator {name} has recovered"),
-                ),
-                _ => continue,
-            };
-            self.announce(severity, reason, note);
-        }
-        self.degraded.retain(|name| now.contains_key(name));
-    }
-
-    /// Publishes an Event, once, when a revision is refused: it names the first problem.
-    fn report_refusal(&mut self) {
-        let Verdict::Refused { reason, message } = &self.verdict else {
-            self.refused = None;
-            return;
-        };
-        if *reason == KatalogReason::Fetching {
-            return;
-        }
-        let note = refusal_note(message);
-        let refused = Some((self.observed, note.clone()));
-        if self.refused != refused && self.judged.is_some() {
-            self.announce(Severity::Warning, *reason, note);
-            self.refused = refused;
-        }
-    }
-
-    /// Publishes an Event about the Katalog.
-    pub(super) fn announce(&self, severity: Severity, reason: KatalogReason, note: String) {
-        self.shared.context.events.publish(Event {
-            regarding: ObjectReference {
-                api_version: Some(format!("{}/{}", names::GROUP, names::VERSION)),
-                kind: Some(self.reference.kind.kind().to_owned()),
-                name: Some(self.reference.name.clone()),
-                namespace: Some(self.reference.namespace.clone()),
-                uid: Some(self.uid.clone()),
-                ..ObjectReference::default()
-            },
-            severity,
-            reason: reason.as_str().into(),
-            note,
-        });
     }
 
     /// Returns the status as it should be, and the view for readers.
@@ -250,13 +197,12 @@ impl KatalogController {
                 (operator.wanted.plan.name.clone(), why)
             })
             .collect();
-        let operated: Vec<OperatedKind> = self.operated.values().cloned().collect();
-        let releasing = self.releasing();
+        let (operated, releasing) = (self.operated.records(), self.releases.states());
         let running = self.running.as_ref();
         let sources = self.report_sources();
         let inputs = StatusInputs {
-            generation: self.observed,
-            verdict: &self.verdict,
+            generation: self.judgement.generation(),
+            verdict: self.judgement.verdict(),
             revision: running.map(|running| &*running.revision),
             operators: &operators,
             disabled: running
@@ -283,7 +229,7 @@ impl KatalogController {
             wanted.last_handled_reconcile_at = Some(requested.latest().to_owned());
         }
         let view = self.view(&inputs, &wanted, &sources);
-        self.report_transitions(&transitions);
+        self.announce_transitions(&transitions);
         (wanted, view)
     }
 
@@ -314,7 +260,7 @@ impl KatalogController {
             reference: self.reference.clone(),
             kind: self.reference.kind,
             sources: SourceView::of(rows, records),
-            about: self.document.about.clone(),
+            about: self.judgement.document().about.clone(),
             plan: running.map(|running| Arc::clone(&running.plan)),
             ready,
             revision,
@@ -322,42 +268,5 @@ impl KatalogController {
             disabled: inputs.disabled.to_vec(),
             settled: self.settled,
         }
-    }
-
-    /// Returns the state of each release.
-    fn releasing(&self) -> BTreeMap<OperatedKind, Releasing> {
-        let releases = self.releasing.iter();
-        releases
-            .map(|(kind, release)| {
-                let problem = release.problem.clone();
-                let left = release.progress.left().filter(|_| release.under_way);
-                (kind.clone(), Releasing { problem, left })
-            })
-            .collect()
-    }
-}
-
-/// Returns why a revision is refused, from its problems, one per line: the first of them, and how many follow.
-fn refusal_note(problems: &str) -> String {
-    let mut lines = problems.lines();
-    let first = lines.next().unwrap_or_default();
-    match lines.count() {
-        0 => format!("the revision is refused: {first}"),
-        more => format!("the revision is refused: {first}; {more} more in the status"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_event_of_a_refusal_names_the_first_problem() {
-        let one = "error[ORK0010]: spec.crds.a.b: unknown field";
-        assert_eq!(refusal_note(one), format!("the revision is refused: {one}"));
-        assert_eq!(
-            refusal_note(&format!("{one}\nerror: x\nwarning: y")),
-            format!("the revision is refused: {one}; 2 more in the status")
-        );
     }
 }

@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::{
     super::{
         calls::RequestError, revisions::Revision, revisions::RevisionContent,
-        revisions::StoreError, revisions::TooLarge, status::Verdict,
+        revisions::StoreError, revisions::TooLarge, status::Refusal,
     },
     KatalogController, composed,
     judge::{RunnableRevision, judge, permitted},
-    used_motifs::{Composed, UsedMotifs, stored, take},
+    used_motifs::{Composed, UsedMotifs, take},
 };
 use crate::meta::{known::kinds_named, known::schemas};
 
@@ -20,11 +20,10 @@ impl KatalogController {
     /// Stores the candidate and runs it.
     pub(super) async fn accept(&mut self) -> Result<(), RequestError> {
         self.put_finalizer().await?;
-        let motifs = self.judged.as_ref().map(|basis| stored(&basis.motifs));
-        let artifacts = self.candidate.as_ref().map(|judged| &judged.artifacts);
+        let artifacts = self.judgement.candidate().map(|judged| &judged.artifacts);
         let content = RevisionContent {
-            document: self.document.tree(),
-            motifs: motifs.unwrap_or_default(),
+            document: self.judgement.document().tree(),
+            motifs: self.judgement.motifs(),
             sources: composed::stored(artifacts),
         };
         let in_force = self.object.status.revision.as_deref();
@@ -32,9 +31,9 @@ impl KatalogController {
         drop(content);
         match stored {
             Ok(revision) => {
-                if let Some(judged) = self.candidate.take() {
+                if let Some(judged) = self.judgement.take_candidate() {
                     self.start(judged, revision).await?;
-                    self.verdict = Verdict::Accepted;
+                    self.judgement.note_accepted();
                 }
                 Ok(())
             }
@@ -48,13 +47,12 @@ impl KatalogController {
 
     /// Refuses the candidate, which cannot be stored: what runs runs on.
     fn refuse_too_large(&mut self, why: TooLarge) {
-        self.candidate = None;
         let advice = "divide the operators among several Katalogs or Komposers";
         tracing::info!(katalog = %self.reference, %why, "revision rejected");
-        self.verdict = Verdict::Refused {
+        self.judgement.refuse(Refusal {
             reason: KatalogReason::RevisionTooLarge,
             message: format!("{why}: {advice}"),
-        };
+        });
     }
 
     /// Runs the newest stored revision that compiles, after a restart that finds the newest revision refused.
@@ -62,7 +60,7 @@ impl KatalogController {
         if let Some((judged, name)) = self.last_good().await? {
             self.put_finalizer().await?;
             self.start(judged, name).await?;
-            self.candidate = None;
+            self.judgement.drop_candidate();
         }
         self.looked = true;
         Ok(())

@@ -104,7 +104,7 @@ async fn process(katalog: &mut KatalogController, period: Duration) {
         tokio::time::sleep(Duration::from_millis(10)).await;
         let again = katalog.act().await.unwrap_or(end).min(end);
         tokio::select! {
-            Some(done) = katalog.releases.join_next() => katalog.note_release(done),
+            Some(ended) = katalog.releases.next_ended() => katalog.note_release(ended),
             () = tokio::time::sleep_until(again) => {}
         }
     }
@@ -125,11 +125,11 @@ async fn a_release_that_runs_is_aborted_after_the_grace_if_the_annotation_is_set
         let writes = Writes::default();
         let mut katalog = katalog(waters(is_let_go, &json!([pond()])), &writes);
         process(&mut katalog, GRACE.saturating_sub(Duration::from_secs(1))).await;
-        assert_eq!(katalog.releases.len(), 1, "the release runs");
+        assert_eq!(katalog.releases.tasks.len(), 1, "the release runs");
         assert_eq!(written(&writes), (vec![], vec![]));
         process(&mut katalog, Duration::from_secs(2)).await;
         assert_eq!(written(&writes).0, finalizers);
-        assert_eq!(katalog.releases.is_empty(), is_let_go);
+        assert_eq!(katalog.releases.are_over(), is_let_go);
         let why = "finalizers and labels of Orkestra may remain on ponds.water.example and their children: \
                    the release did not end within 10 s";
         let notes = if is_let_go { vec![json!(why)] } else { vec![] };
@@ -144,9 +144,8 @@ async fn a_kind_without_a_claim_is_abandoned_after_the_grace() {
     let supervisor = &katalog.shared.supervisor;
     let standings = Standings::of_test([]);
     supervisor.standings().send_replace(Arc::new(standings));
-    katalog
-        .declared
-        .insert(GroupKind::parse("Pond.water.example"));
+    let pond = GroupKind::parse("Pond.water.example");
+    katalog.operated.add_declared([pond].into());
     process(&mut katalog, GRACE.saturating_sub(Duration::from_secs(1))).await;
     assert_eq!(written(&writes), (vec![], vec![]));
     process(&mut katalog, Duration::from_secs(2)).await;
