@@ -171,7 +171,6 @@ fn refused(
 }
 
 /// Returns the decision of the pass, or the reads that it needs first.
-// Over 60 lines: a line for each field of the pass that it starts.
 fn decide(
     plan: &OperatorPlan,
     scopes: &dyn ServedScopes,
