@@ -1,6 +1,9 @@
 //! The task that sends Events: one request at a time, each with a deadline.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
 
 use k8s_openapi::{
     api::authorization::v1::{
@@ -33,6 +36,10 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a namespace is paused after a refusal.
 const REST: Duration = Duration::from_secs(30);
 
+/// The most namespaces that are remembered as permitting Events. The owners of all of them would have to remove a Role to make
+/// Katalogs not ready.
+const MOST_PERMITTED: usize = 8;
+
 /// A namespace in which Events are refused.
 struct RefusedNamespace {
     until: Instant,
@@ -51,8 +58,8 @@ pub(super) struct Sender {
     instance: String,
     series: AllEventSeries,
     resting: BTreeMap<String, RefusedNamespace>,
-    /// The last namespace in which Events were permitted, as long as they are.
-    permitted: Option<String>,
+    /// The last namespaces in which Events were permitted, the newest at the end, as far as they still are.
+    permitted: VecDeque<String>,
     serial: u64,
 }
 
@@ -81,7 +88,7 @@ impl Sender {
             .to_owned(),
             series: AllEventSeries::default(),
             resting: BTreeMap::new(),
-            permitted: None,
+            permitted: VecDeque::new(),
             serial: 0,
         }
     }
@@ -165,8 +172,12 @@ impl Sender {
 
     fn permitted(&mut self, namespace: &str) {
         self.resting.remove(namespace);
-        if self.permitted.as_deref() != Some(namespace) {
-            self.permitted = Some(namespace.to_owned());
+        if self.permitted.back().is_none_or(|last| last != namespace) {
+            self.permitted.retain(|known| known != namespace);
+            self.permitted.push_back(namespace.to_owned());
+            if self.permitted.len() > MOST_PERMITTED {
+                self.permitted.pop_front();
+            }
         }
         self.report();
     }
@@ -191,32 +202,19 @@ impl Sender {
         self.report();
     }
 
-    /// After a permission was missing in `refused`, checks whether it is still granted where it was.
+    /// After a permission was missing in `refused`, drops the namespaces in which it is no longer granted either, until one is left
+    /// in which it is.
     async fn check_permitted(&mut self, refused: &str) {
-        let Some(elsewhere) = self.permitted.as_deref().filter(|last| *last != refused) else {
-            self.permitted = None;
-            return;
-        };
-        let review = SelfSubjectAccessReview {
-            spec: SelfSubjectAccessReviewSpec {
-                resource_attributes: Some(ResourceAttributes {
-                    namespace: Some(elsewhere.to_owned()),
-                    group: Some(self.kind.group.to_string()),
-                    resource: Some(self.kind.plural.to_string()),
-                    verb: Some("create".to_owned()),
-                    ..ResourceAttributes::default()
-                }),
-                ..SelfSubjectAccessReviewSpec::default()
-            },
-            ..SelfSubjectAccessReview::default()
-        };
-        let is_denied = match timeout(DEADLINE, self.cluster.review(&review)).await {
-            Ok(Ok(review)) => review.status.is_some_and(|status| !status.allowed),
-            // The next refusal checks it again.
-            Ok(Err(_)) | Err(_) => false,
-        };
-        if is_denied {
-            self.permitted = None;
+        self.permitted.retain(|known| known != refused);
+        while let Some(last) = self.permitted.back() {
+            let review = may_create(&self.kind, last);
+            match timeout(DEADLINE, self.cluster.review(&review)).await {
+                Ok(Ok(review)) if (review.status.as_ref()).is_some_and(|one| !one.allowed) => {
+                    self.permitted.pop_back();
+                }
+                // It is permitted, or the next refusal checks it again.
+                _ => return,
+            }
         }
     }
 
@@ -229,7 +227,7 @@ impl Sender {
             .take(6)
             .collect();
         let namespaces = lacking.get(..5).unwrap_or(&lacking);
-        let is_problem = self.permitted.is_none() && !namespaces.is_empty();
+        let is_problem = self.permitted.is_empty() && !namespaces.is_empty();
         self.problem.set(is_problem.then(|| {
             let more = if lacking.len() > namespaces.len() { " and others" } else { "" };
             format!(
@@ -292,6 +290,23 @@ impl Sender {
             "reportingController": CONTROLLER,
             "reportingInstance": self.instance,
         }))
+    }
+}
+
+/// Returns the question whether this process may create objects of that kind in the namespace.
+fn may_create(kind: &Served, namespace: &str) -> SelfSubjectAccessReview {
+    SelfSubjectAccessReview {
+        spec: SelfSubjectAccessReviewSpec {
+            resource_attributes: Some(ResourceAttributes {
+                namespace: Some(namespace.to_owned()),
+                group: Some(kind.group.to_string()),
+                resource: Some(kind.plural.to_string()),
+                verb: Some("create".to_owned()),
+                ..ResourceAttributes::default()
+            }),
+            ..SelfSubjectAccessReviewSpec::default()
+        },
+        ..SelfSubjectAccessReview::default()
     }
 }
 

@@ -21,7 +21,7 @@ fn cluster(code: u16) -> (Cluster, Seen) {
 }
 
 /// A cluster that records requests and answers with the code, and with the message if it is an error. In namespace `meadow` it
-/// accepts everything.
+/// accepts everything, in namespace `creek` the first request.
 fn cluster_that(code: u16, message: &'static str) -> (Cluster, Seen) {
     cluster_with(code, message, true)
 }
@@ -37,13 +37,17 @@ fn cluster_with(code: u16, message: &'static str, meadow_stays: bool) -> (Cluste
             let body: serde_json::Value =
                 serde_json::from_slice(&body.collect_bytes().await.unwrap()).unwrap();
             let path = parts.uri.path().to_owned();
-            log.lock().push((parts.method, path, body.clone()));
-            let is_review = parts.uri.path().ends_with("selfsubjectaccessreviews");
-            let code = if parts.uri.path().contains("/meadow/") || is_review {
+            let is_review = path.ends_with("selfsubjectaccessreviews");
+            let mut log = log.lock();
+            let is_in = |path: &str, namespace: &str| path.contains(&format!("/{namespace}/"));
+            let is_known = log.iter().any(|(_, seen, _)| is_in(seen, "creek"));
+            let is_first = is_in(&path, "creek") && !is_known;
+            let code = if is_in(&path, "meadow") || is_first || is_review {
                 201
             } else {
                 code
             };
+            log.push((parts.method, path, body.clone()));
             let answer = if is_review {
                 let mut review = body;
                 review["status"] = serde_json::json!({"allowed": meadow_stays});
@@ -224,6 +228,28 @@ async fn a_role_removed_in_one_namespace_is_no_problem_of_a_katalog_while_others
         sink.flush(Duration::from_secs(5)).await;
         assert_eq!(sink.problem(), None);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_removed_where_events_were_permitted_last_is_no_problem_while_others_accept_events()
+{
+    let (refusing, _seen) = cluster(403);
+    let (sink, _metrics) = sink_to(&refusing);
+    for namespace in ["meadow", "creek", "creek"] {
+        sink.publish(event_in(namespace));
+    }
+    sink.flush(Duration::from_secs(5)).await;
+    assert_eq!(sink.problem(), None);
+    let (refusing, _seen) = cluster(403);
+    let (sink, _metrics) = sink_to(&refusing);
+    for namespace in ["creek", "creek"] {
+        sink.publish(event_in(namespace));
+    }
+    sink.flush(Duration::from_secs(5)).await;
+    assert!(
+        sink.problem()
+            .is_some_and(|problem| problem.contains("creek"))
+    );
 }
 
 #[tokio::test(start_paused = true)]
