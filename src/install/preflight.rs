@@ -7,13 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use orkestra_cluster::requests::{Cluster, ClusterError, Scope, Served};
 use orkestra_core::{
     api::names,
-    plan::{GroupKind, ObjectKey, rbac},
+    plan::{GroupKind, rbac},
     value::Node,
 };
-use serde_json::json;
 
 use super::{
-    Error, MANAGER, ManifestObject,
+    Error, ManifestObject,
     apply::Kinds,
     objects::text,
     skew::{self, Skew},
@@ -103,8 +102,9 @@ async fn missing_permissions(
         .flat_map(|about| VERBS.map(|verb| (verb, about.clone())));
     let reviews: Vec<Result<Option<_>, Error>> = stream::iter(reviews)
         .map(async |(verb, (group, plural, namespace))| {
-            let attributes = json!({ "verb": verb, "group": *group, "resource": *plural, "namespace": namespace.as_deref() });
-            let allowed = is_allowed(cluster, &attributes).await?;
+            let allowed = cluster.may(verb, (&group, &plural), namespace.as_deref());
+            let allowed = allowed.await;
+            let allowed = allowed.map_err(Error::request("review", "your permissions"))?;
             Ok((!allowed).then_some((verb, namespace, group, plural)))
         })
         .buffered(AT_ONCE)
@@ -127,30 +127,6 @@ async fn missing_permissions(
         }
     }
     Ok(findings)
-}
-
-async fn is_allowed(cluster: &Cluster, attributes: &serde_json::Value) -> Result<bool, Error> {
-    let kind = Served::cluster_scoped(
-        "authorization.k8s.io",
-        "v1",
-        "SelfSubjectAccessReview",
-        "selfsubjectaccessreviews",
-    );
-    let body = json!({
-        "apiVersion": kind.api_version(), "kind": &*kind.kind, "spec": { "resourceAttributes": attributes },
-    });
-    let key = ObjectKey {
-        namespace: None,
-        name: "".into(),
-    };
-    let answer = cluster
-        .create(&kind, &key, MANAGER, &Node::from(&body))
-        .await;
-    let answer = answer.map_err(Error::request("review", "your permissions"))?;
-    let allowed = answer
-        .get("status")
-        .and_then(|status| status.get("allowed"));
-    Ok(allowed.and_then(Node::as_bool).unwrap_or_default())
 }
 
 /// CRDs of the cluster that this version would change for the worse.

@@ -16,6 +16,7 @@ use orkestra_core::{
     reconcile::record::Identity,
     value::{Cause, Fault, Node, Path, Projection},
 };
+use orkestra_ground::changes::{change, first};
 use tokio::sync::mpsc;
 
 /// The problem if the API server does not serve our own kinds.
@@ -211,18 +212,7 @@ impl<T: WatchedContent> Watches<T> {
 
     /// Returns when any watch changes its state.
     pub(crate) async fn changed(states: &mut [tokio::sync::watch::Receiver<WatchState>]) {
-        let changes = states.iter_mut().map(|state| {
-            Box::pin(async {
-                if state.changed().await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-            })
-        });
-        let changes: Vec<_> = changes.collect();
-        if changes.is_empty() {
-            return std::future::pending().await;
-        }
-        futures::future::select_all(changes).await;
+        first(states.iter_mut().map(change)).await;
     }
 
     /// Returns the states of the watches, each marked as changed: a watch that was listed before anybody waited for it would

@@ -5,12 +5,7 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::{
-    api::authorization::v1::{
-        ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
-    },
-    apimachinery::pkg::apis::meta::v1::MicroTime,
-};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use orkestra_cluster::{
     client::flow::{Flow, Share},
     requests::{Cluster, ClusterError, Served},
@@ -207,13 +202,14 @@ impl Sender {
     async fn check_permitted(&mut self, refused: &str) {
         self.permitted.retain(|known| known != refused);
         while let Some(last) = self.permitted.back() {
-            let review = may_create(&self.kind, last);
-            match timeout(DEADLINE, self.cluster.review(&review)).await {
-                Ok(Ok(review)) if (review.status.as_ref()).is_some_and(|one| !one.allowed) => {
+            let kind = (&*self.kind.group, &*self.kind.plural);
+            let may = self.cluster.may("create", kind, Some(last));
+            match timeout(DEADLINE, may).await {
+                Ok(Ok(false)) => {
                     self.permitted.pop_back();
                 }
                 // It is permitted, or the next refusal checks it again.
-                _ => return,
+                Ok(_) | Err(_) => return,
             }
         }
     }
@@ -290,23 +286,6 @@ impl Sender {
             "reportingController": CONTROLLER,
             "reportingInstance": self.instance,
         }))
-    }
-}
-
-/// Returns the question whether this process may create objects of that kind in the namespace.
-fn may_create(kind: &Served, namespace: &str) -> SelfSubjectAccessReview {
-    SelfSubjectAccessReview {
-        spec: SelfSubjectAccessReviewSpec {
-            resource_attributes: Some(ResourceAttributes {
-                namespace: Some(namespace.to_owned()),
-                group: Some(kind.group.to_string()),
-                resource: Some(kind.plural.to_string()),
-                verb: Some("create".to_owned()),
-                ..ResourceAttributes::default()
-            }),
-            ..SelfSubjectAccessReviewSpec::default()
-        },
-        ..SelfSubjectAccessReview::default()
     }
 }
 

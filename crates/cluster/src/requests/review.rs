@@ -4,7 +4,12 @@ use bytes::Bytes;
 use futures::TryFutureExt as _;
 use http::{Request, StatusCode, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use k8s_openapi::Resource;
+use k8s_openapi::{
+    Resource,
+    api::authorization::v1::{
+        ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    },
+};
 use kube::client::Body;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -39,6 +44,33 @@ impl Cluster {
         serde_json::from_str(&text).map_err(|_| {
             ClusterError::Unavailable("the response to the review cannot be read".to_owned())
         })
+    }
+
+    /// Returns whether this process may do that to objects of that kind, in one namespace or in all.
+    ///
+    /// # Errors
+    /// As [`Cluster::review`].
+    pub async fn may(
+        &self,
+        verb: &str,
+        (group, plural): (&str, &str),
+        namespace: Option<&str>,
+    ) -> Result<bool, ClusterError> {
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(ResourceAttributes {
+                    namespace: namespace.map(str::to_owned),
+                    group: Some(group.to_owned()),
+                    resource: Some(plural.to_owned()),
+                    verb: Some(verb.to_owned()),
+                    ..ResourceAttributes::default()
+                }),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let status = self.review(&review).await?.status;
+        Ok(status.is_some_and(|status| status.allowed))
     }
 
     /// Returns the response to a GET of `path`, whatever its status, in the form that `accept` names. At most `longest` bytes of

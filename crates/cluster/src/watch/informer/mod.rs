@@ -148,7 +148,7 @@ impl<R: Record> Shared<R> {
         self.readers.lock().leave(subscription);
     }
 
-    /// True if that subscription is the first of those taken.
+    /// True if no subscription is older than that one.
     pub(super) fn is_first(&self, subscription: u64) -> bool {
         let readers = self.readers.lock();
         readers
@@ -246,7 +246,7 @@ impl<R: Record> Shared<R> {
         Err(Some(id.key))
     }
 
-    /// Notifies subscribers, except the one in subscription `except`; no lock is held meanwhile.
+    /// Notifies subscribers, except that of subscription `except`; no lock is held meanwhile.
     pub(super) fn notify(&self, changes: impl IntoIterator<Item = Change<R>>, except: Option<u64>) {
         let mut subscribers: Option<Vec<Subscriber<R>>> = None;
         for change in changes {
