@@ -234,7 +234,7 @@ fn unavailable(bound: &BoundPlan) -> Vec<OperatorProblem> {
             "the API server does not serve {kind}, which `observe` watches: install its CRD"
         )));
     }
-    for kind in bound.absent.iter().filter(|kind| bound.declares(kind)) {
+    for kind in bound.absent.keys().filter(|kind| bound.declares(kind)) {
         problems.push(not_served(format!(
             "the API server does not serve {kind}, which the Katalog declares: install its CRD"
         )));

@@ -1,9 +1,6 @@
 //! A plan with everything it needs from a cluster: kinds as they are served, and their watches.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use orkestra_cluster::{
     requests::Served,
@@ -43,10 +40,19 @@ pub(in crate::runtime) struct BoundPlan {
     pub(in crate::runtime) kinds: Box<[Arc<Kind>]>,
     /// The namespaces of objects that are read by name, by kind.
     pub(in crate::runtime) read_places: Box<[(GroupKind, ObjectNamespaces)]>,
-    /// Kinds that the API server does not serve: none of their objects can exist.
-    pub(in crate::runtime) absent: BTreeSet<GroupKind>,
+    /// Kinds that children may have and that are not watched.
+    pub(in crate::runtime) absent: BTreeMap<GroupKind, Absence>,
     /// The data beyond custom resources and their children.
     pub(in crate::runtime) sources: PlanSources,
+}
+
+/// Why a kind is not watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::runtime) enum Absence {
+    /// The API server does not serve it: none of its objects can exist.
+    NotServed,
+    /// Only earlier revisions declare it, and how it is served could not be read: it may have objects.
+    Unknown(WatchProblem),
 }
 
 /// A kind of children: all objects of it that may belong to the operator, of any owner.
@@ -132,7 +138,7 @@ impl BoundPlan {
     /// True if the plan declares, or observes, a kind that is not served.
     pub(in crate::runtime) fn lacks_kinds(&self) -> bool {
         let mut declared = self.plan.kinds();
-        declared.any(|kind| self.absent.contains(&kind.group_kind()))
+        declared.any(|kind| self.absent.contains_key(&kind.group_kind()))
             || self.sources.observed.absent().next().is_some()
     }
 
@@ -149,9 +155,9 @@ impl BoundPlan {
         !self.declares(kind) || declared.any(|child| child.may_be_elsewhere() || child.adopt)
     }
 
-    /// True if that kind is watched already, or known not to be served.
+    /// True if that kind is watched already, or it is known why not.
     pub(in crate::runtime) fn knows(&self, kind: &GroupKind) -> bool {
-        self.find(kind).is_some() || self.absent.contains(kind)
+        self.find(kind).is_some() || self.absent.contains_key(kind)
     }
 
     /// Returns the kind of a child to write.
@@ -167,7 +173,7 @@ impl BoundPlan {
     /// In the namespaces of other custom resources it has no children anyway.
     pub(in crate::runtime) fn sees(&self, kind: &GroupKind, of: Option<&str>) -> bool {
         let is_others = |namespace: Option<&str>| namespace != of && self.is_own(namespace);
-        self.absent.contains(kind)
+        self.absent.get(kind) == Some(&Absence::NotServed)
             || self.find(kind).is_some_and(|kind| {
                 kind.parts()
                     .all(|(namespace, state)| is_others(namespace) || is_settled(&state.borrow()))
@@ -287,9 +293,14 @@ impl BoundPlan {
             .collect()
     }
 
-    /// Returns the problems of the watches of kinds that only inventories of custom resources name.
+    /// Returns why kinds cannot be watched that only inventories of custom resources name.
     pub(in crate::runtime) fn earlier_problems(&self) -> Vec<(GroupKind, WatchProblem)> {
-        let kinds = self.kinds.iter().filter_map(|kind| kind.problem());
+        let watched = self.kinds.iter().filter_map(|kind| kind.problem());
+        let unknown = self.absent.iter().filter_map(|(kind, why)| match why {
+            Absence::NotServed => None,
+            Absence::Unknown(problem) => Some((kind.clone(), problem.clone())),
+        });
+        let kinds = watched.chain(unknown);
         kinds.filter(|(kind, _)| !self.declares(kind)).collect()
     }
 

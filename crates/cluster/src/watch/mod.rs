@@ -45,7 +45,7 @@ pub use self::{
     scoped::{Scoped, Stores},
     unread::{Report, Reports},
 };
-use super::requests::{Scope, Served};
+use super::requests::{ClusterError, Scope, Served};
 
 /// The subject of an informer. Equal ones share a watch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -89,6 +89,22 @@ pub enum WatchProblem {
         /// Whether this has lasted for more than a minute while the API server itself was reachable.
         is_lasting: bool,
     },
+}
+
+impl WatchProblem {
+    /// The problem that a failed request for a kind shows.
+    pub fn of(error: &ClusterError) -> Self {
+        match error {
+            ClusterError::NotServed(_) | ClusterError::NotFound(_) => Self::NotServed,
+            ClusterError::Forbidden { .. } | ClusterError::Denied { .. } => Self::Forbidden {
+                message: error.to_string(),
+            },
+            _ => Self::Unavailable {
+                message: error.to_string(),
+                is_lasting: false,
+            },
+        }
+    }
 }
 
 /// A change of one object's record.

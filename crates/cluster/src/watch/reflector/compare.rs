@@ -29,7 +29,7 @@ impl<R: Record> Reflector<'_, R> {
     /// Reports a failed request.
     pub(super) fn fail(&self, error: &ClusterError) {
         let outages = self.cluster.reach().outages();
-        self.shared.failing(problem(error), outages);
+        self.shared.failing(WatchProblem::of(error), outages);
     }
 
     /// Compares the API server's state with the known one: if it is behind, everything is listed again.
@@ -63,18 +63,5 @@ impl<R: Record> Reflector<'_, R> {
             self.rewind(state);
         }
         !is_behind
-    }
-}
-
-fn problem(error: &ClusterError) -> WatchProblem {
-    match error {
-        ClusterError::NotServed(_) | ClusterError::NotFound(_) => WatchProblem::NotServed,
-        ClusterError::Forbidden { .. } | ClusterError::Denied { .. } => WatchProblem::Forbidden {
-            message: error.to_string(),
-        },
-        _ => WatchProblem::Unavailable {
-            message: error.to_string(),
-            is_lasting: false,
-        },
     }
 }
