@@ -128,6 +128,59 @@ impl AdmissionVerdict {
 /// `answers` has the answers to the reads of earlier calls for this request. A read that cannot be answered gets
 /// [`Answer::Unavailable`]: rules that need it refuse the request if `security.webhooks.failurePolicy` is `Fail`; otherwise
 /// they are left to passes, with a warning.
+///
+/// ```
+/// use orkestra_core::{
+///     admission::{Admitted, Answers, Operation, Review, User, admit},
+///     compile,
+///     definitions::Schemas,
+///     document::read_stream,
+///     plan::KatalogRef,
+///     scope::Library,
+///     value::Node,
+/// };
+///
+/// let text = "
+/// apiVersion: orkestra.orkspace.io/v1
+/// kind: Katalog
+/// metadata: { name: ponds }
+/// spec:
+///   crds:
+///     pond:
+///       apiTypes: { group: water.example, version: v1, kind: Pond, plural: ponds }
+///       operatorBox:
+///         onReconcile:
+///           configMaps: [{ data: { depth: '{{ .spec.depth }}' } }]
+///       validation:
+///         rules: [{ field: spec.depth, exists: true, message: 'a pond needs a depth' }]
+/// ";
+/// let (documents, _) = read_stream("katalog.yaml", text)?;
+/// let reference = KatalogRef::new("default".to_owned(), "ponds".to_owned());
+/// let spec = &documents.katalogs[0].spec;
+/// let (plan, _) = compile::katalog(&reference, spec, &Schemas::default(), &Library::default())?;
+///
+/// let pond = serde_json::json!({
+///     "apiVersion": "water.example/v1", "kind": "Pond",
+///     "metadata": { "name": "north", "namespace": "default" },
+///     "spec": {},
+/// });
+/// let review = Review {
+///     operation: Operation::Create,
+///     object: Node::from(&pond),
+///     old_object: Node::default(),
+///     namespace: Some("default".to_owned()),
+///     name: "north".to_owned(),
+///     user: User::default(),
+///     dry_run: false,
+/// };
+/// let now = jiff::Timestamp::UNIX_EPOCH;
+/// let Admitted::Done(verdict) = admit(&plan.operators[0], &review, now, &Answers::new()) else {
+///     panic!("nothing else is read");
+/// };
+/// assert!(!verdict.is_allowed());
+/// assert!(verdict.message().contains("a pond needs a depth"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn admit(plan: &OperatorPlan, review: &Review, now: Timestamp, answers: &Answers) -> Admitted {
     judged(plan, review, now, (answers, Stage::Validation))
 }

@@ -143,6 +143,67 @@ pub fn convert_json(
 ///
 /// # Errors
 /// [`ConversionError`]; the budget of templates is one for the whole object.
+///
+/// ```
+/// use orkestra_core::{
+///     compile,
+///     conversion::convert,
+///     definitions::Schemas,
+///     document::read_stream,
+///     plan::KatalogRef,
+///     scope::Library,
+///     value::Node,
+/// };
+/// use serde_json::json;
+///
+/// let text = "
+/// apiVersion: orkestra.orkspace.io/v1
+/// kind: Katalog
+/// metadata: { name: ponds }
+/// spec:
+///   crds:
+///     pond:
+///       apiTypes: { group: water.example, version: v2, kind: Pond, plural: ponds }
+///       conversion:
+///         storageVersion: v2
+///         paths:
+///           - { from: v1, to: v2, spec: { size.depth: '{{ .spec.depth }}' } }
+///           - { from: v2, to: v1, spec: { depth: '{{ .spec.size.depth }}' } }
+/// ";
+/// let version = |name: &str, spec: serde_json::Value| json!({
+///     "name": name, "served": true, "storage": name == "v2",
+///     "schema": { "openAPIV3Schema": {
+///         "type": "object", "properties": { "spec": { "type": "object", "properties": spec } },
+///     } },
+/// });
+/// let depth = json!({ "depth": { "type": "integer" } });
+/// let definition = json!({
+///     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+///     "spec": {
+///         "group": "water.example", "scope": "Namespaced",
+///         "names": { "kind": "Pond", "plural": "ponds" },
+///         "versions": [
+///             version("v1", depth.clone()),
+///             version("v2", json!({ "size": { "type": "object", "properties": depth } })),
+///         ],
+///     },
+/// });
+/// let schemas = Schemas::from_crd(&Node::from(&definition))?;
+///
+/// let (documents, _) = read_stream("katalog.yaml", text)?;
+/// let reference = KatalogRef::new("default".to_owned(), "ponds".to_owned());
+/// let spec = &documents.katalogs[0].spec;
+/// let (plan, _) = compile::katalog(&reference, spec, &schemas, &Library::default())?;
+///
+/// let pond = json!({
+///     "apiVersion": "water.example/v1", "kind": "Pond",
+///     "metadata": { "name": "north" }, "spec": { "depth": 3 },
+/// });
+/// let converted = convert(&plan.conversions[0], Node::from(&pond), "water.example/v2")?.to_json();
+/// assert_eq!(converted["apiVersion"], "water.example/v2");
+/// assert_eq!(converted["spec"], json!({ "size": { "depth": 3 } }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn convert(
     plan: &ConversionPlan,
     object: Node,

@@ -9,6 +9,28 @@ use super::ast::{Block, Expr, Stmt};
 use crate::value::Path;
 
 /// A checked template. A clone is a reference, and so is another template with the same source and the same notes.
+///
+/// ```
+/// use orkestra_core::{
+///     template::{Data, EvalBudget, Template},
+///     value::Node,
+/// };
+/// use serde_json::json;
+///
+/// let pond = Node::from(&json!({ "spec": { "depth": 3 } }));
+/// let (data, mut budget) = (Data::of(&pond), EvalBudget::default());
+///
+/// // A single expression keeps its type; everything else becomes text.
+/// let depth = Template::parse("{{ .spec.depth }}").map_err(|errors| format!("{errors:?}"))?;
+/// assert_eq!(depth.eval(&data, &mut budget)?.to_json(), json!(3));
+/// let text = Template::parse("depth: {{ .spec.depth }} m").map_err(|errors| format!("{errors:?}"))?;
+/// assert_eq!(text.render_text(&data, &mut budget)?, "depth: 3 m");
+///
+/// // Errors have a position in the source.
+/// let errors = Template::parse("{{ upper }").unwrap_err();
+/// assert_eq!(errors.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Template(pub(super) Arc<Inner>);
 
