@@ -35,10 +35,7 @@ impl Dice {
 }
 
 /// Creates, changes and deletes Ponds until `ended` and at least 40 exist; returns their specs by name.
-#[expect(
-    clippy::map_entry,
-    reason = "the create is awaited and may be refused"
-)]
+#[expect(clippy::map_entry, reason = "the create is awaited and may be refused")]
 async fn churn(
     ponds: Objects,
     template: Value,

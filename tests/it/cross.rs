@@ -250,8 +250,7 @@ async fn a_target_that_may_not_be_read_keeps_what_depends_on_it() -> Result<()> 
     let (apps, maps) = (scenario.objects("apps"), scenario.objects("configmaps"));
     apps.until_equal("web", "/status/database", json!("true"), LIMIT)
         .await?;
-    maps.until("web-has-db", "exists", LIMIT, |_| true)
-        .await?;
+    maps.until("web-has-db", "exists", LIMIT, |_| true).await?;
 
     scenario.terminate()?;
     let group = scenario.group.clone();

@@ -21,7 +21,7 @@ fn crd(kind: &str) -> Result<String> {
     Ok(found.context("no such CRD")?.to_owned())
 }
 
-/// Starts a scenario with the Katalog, a ready lake and a ready pond, and a quota that refuses service accounts.
+/// Starts a scenario with both CRDs, the Katalog, a ready lake and a ready pond, and a quota that refuses service accounts.
 async fn filled(prefix: &str) -> Result<Scenario> {
     let scenario = Scenario::running(prefix, &["kinds/crds.yaml"], KATALOG).await?;
     waters::lake(

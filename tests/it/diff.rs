@@ -20,7 +20,7 @@ fn diff(scenario: &Scenario, args: &[&str]) -> Result<(Option<i32>, String, Stri
 }
 
 fn path(file: &Path) -> Result<&str> {
-    file.to_str().context("the path is no text")
+    file.to_str().context("not UTF-8")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

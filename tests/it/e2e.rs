@@ -30,7 +30,7 @@ fn e2e(cluster: &ControlPlane, args: &[&str]) -> Result<Output> {
 /// Runs `ork e2e` on that control plane.
 fn on(cluster: &ControlPlane, args: &[&str]) -> Result<Output> {
     let admin = cluster.admin();
-    let kubeconfig = admin.kubeconfig_path().to_str().context("the path is no text")?;
+    let kubeconfig = admin.kubeconfig_path().to_str().context("not UTF-8")?;
     e2e(cluster, &[args, &["--kubeconfig", kubeconfig]].concat())
 }
 
@@ -78,7 +78,7 @@ async fn examples_pass_failures_are_shown_and_nothing_is_left_behind() -> Result
 /// Checks that every example with an E2E passes.
 fn examples_pass(cluster: &ControlPlane) -> Result<()> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/...");
-    let examples = examples.to_str().context("the path is no text")?;
+    let examples = examples.to_str().context("not UTF-8")?;
     let output = on(cluster, &[examples, "--output", "json"])?;
     let (out, err) = text(&output);
     ensure!(output.status.code() == Some(0), "{out}{err}");

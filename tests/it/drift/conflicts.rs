@@ -56,7 +56,7 @@ async fn a_path_that_another_manager_applies_is_a_field_conflict_until_it_releas
         "only `other` applies `extra`: {message}"
     );
 
-    // The field is not taken back, not even when another field is corrected. Fields that only Orkestra applies are still corrected.
+    // The field is not taken back, not even when another is corrected. Fields that only Orkestra applies are still corrected.
     maps.patch("hello", &json!({ "data": { "size": "99" } }))
         .await?;
     maps.until_equal("hello", "/data/size", json!("3"), SOON)
