@@ -128,7 +128,7 @@ async fn a_child_of_a_neighbour_comes_and_goes(scenario: &Scenario) -> Result<()
     maps.delete("neighbours").await
 }
 
-/// Checks that the orchard's operator holds as many records as before, no resources and no queued keys, and that nothing panicked.
+/// Checks that the orchard's operator has as many records as before, no resources and no queued keys, and that nothing panicked.
 async fn ensure_nothing_is_left(scenario: &Scenario, records: f64) -> Result<()> {
     assert!(
         (scenario

@@ -78,7 +78,7 @@ async fn where_it_is_declared_so_an_object_is_deleted_and_created_again() -> Res
     })
     .await?;
 
-    // An object without the right annotation `child` is not deleted.
+    // An object with a wrong annotation `child` is not deleted.
     let unmarked = json!({ "metadata": { "annotations": { "orkestra.orkspace.io/child": "ConfigMap/other" } } });
     let before = maps.patch("wide-anew", &unmarked).await?["metadata"]["uid"].clone();
     ponds.patch("wide", &change("5")).await?;

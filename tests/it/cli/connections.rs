@@ -151,7 +151,7 @@ fn probes_answer_before_the_cluster_does_and_sigterm_ends_it_in_order() {
             Some(status) => break status,
             None if Instant::now() > deadline => {
                 child.kill().unwrap();
-                panic!("it did not end");
+                panic!("the controller did not end");
             }
             None => std::thread::sleep(Duration::from_millis(20)),
         }
