@@ -1,5 +1,5 @@
-//! Custom resources as parents of `ApplySets` (KEP-3659): labels and annotations, without a write of their own, and kubectl refuses to
-//! change the set (G28).
+//! Custom resources as parents of `ApplySets` (KEP-3659): the labels and annotations cause no additional write, and kubectl
+//! refuses to change the set (G28).
 
 use std::process::Command;
 
@@ -90,7 +90,7 @@ fn all_of_it_is_in_the_writes_that_are_made_anyway(scenario: &Scenario, mark: Ma
     Ok(())
 }
 
-/// Checks that `kubectl apply` refuses to take the set over, and applies nothing.
+/// Checks that `kubectl apply` refuses to take over the set, and applies nothing.
 async fn kubectl_leaves_the_set_alone(scenario: &Scenario) -> Result<()> {
     let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "other" } });
     let file = scenario.file("map.json", &map.to_string())?;
@@ -117,6 +117,6 @@ async fn kubectl_leaves_the_set_alone(scenario: &Scenario) -> Result<()> {
         "{said}"
     );
     let other: Option<Value> = scenario.objects("configmaps").get("other").await?;
-    ensure!(other.is_none(), "it was applied");
+    ensure!(other.is_none(), "kubectl applied the ConfigMap");
     Ok(())
 }

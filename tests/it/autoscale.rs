@@ -1,4 +1,4 @@
-//! The capacity of operators by conditions: `autoscale`.
+//! `autoscale`: an operator's workers, queue depth and resync, and a Deployment's replicas, are changed by conditions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use tokio_util::sync::CancellationToken;
 use crate::scenario::{LIMIT, Scenario, input, is_observed};
 use crate::{seed, waters};
 
-/// How long nothing must happen.
+/// The time that a test waits to show that nothing happens.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Demos that are made: with twelve workers at work, more than three still wait.
+/// The number of Demos: with twelve busy workers, more than three Demos still wait.
 const DEMOS: usize = 17;
 
-/// The sample, with times and numbers that a test can wait for, for an operator that has one worker; and the other operator,
-/// which the sample reads.
+/// Returns the sample with one worker, short times and small numbers, so that a test can wait for them, and the operator `db`,
+/// whose metrics the sample reads.
 fn sample() -> Result<String> {
     let mut text = seed::sample("autoscale")?;
     for (printed, quick) in [
@@ -43,7 +43,7 @@ fn sample() -> Result<String> {
     Ok(text + &input("autoscale/db.yaml")?)
 }
 
-/// A gate in front of every pass: while it is shut, passes that begin wait, and their workers are busy.
+/// Blocks passes: while an operator is in `shut`, its passes wait before they start, and keep their workers busy.
 #[derive(Default)]
 struct Sluice {
     shut: Mutex<Vec<&'static str>>,
@@ -56,7 +56,7 @@ impl Sluice {
         self.opened.notify_all();
     }
 
-    /// Waits until passes of that operator may go on.
+    /// Waits until passes of the operator are not blocked.
     fn pass(&self, operator: &str) {
         let mut shut = self.shut.lock();
         let waits = |shut: &mut Vec<&str>| shut.contains(&operator);
@@ -64,7 +64,7 @@ impl Sluice {
     }
 }
 
-/// Holds the sluice; a test that fails leaves it open, or its passes would never end.
+/// Opens the sluice when it is dropped: otherwise the passes of a failed test would never end.
 struct Keeper(Arc<Sluice>);
 
 impl Drop for Keeper {
@@ -73,7 +73,7 @@ impl Drop for Keeper {
     }
 }
 
-/// The engine of `ork controller`, in this process, so that passes can be held up.
+/// The engine of `ork controller`, run in this process so that the test can block passes.
 struct Engine {
     metrics: Metrics,
     directory: Directory,
@@ -88,7 +88,7 @@ impl Engine {
         let mut context = Context::new(scenario.identity.client()?, &Flow::new(|| 0.0))?;
         let before = sluice.clone();
         context.faults = Faults::before_pass(move |operator, _| {
-            // The runtime's other tasks go on meanwhile.
+            // The runtime's other tasks continue meanwhile.
             tokio::task::block_in_place(|| before.pass(operator));
         });
         let metrics = context.metrics.clone();
@@ -111,7 +111,7 @@ impl Engine {
         katalogs.iter().find_map(|one| one.operator(name).cloned())
     }
 
-    /// Waits until the operator says that of itself.
+    /// Waits until the operator's own status satisfies `wanted`.
     async fn until(
         &self,
         name: &str,
@@ -123,13 +123,13 @@ impl Engine {
                 return Ok(None);
             };
             let status = view.status.borrow().clone();
-            ensure!(wanted(&status), "it says {status:?}");
+            ensure!(wanted(&status), "its status is {status:?}");
             Ok(Some(status))
         })
         .await
     }
 
-    /// The value of an operator's series.
+    /// Returns the value of a metric of an operator.
     fn value(&self, series: &str, operator: &str) -> Result<u64> {
         let text: String = self.metrics.parts().collect::<Result<_, _>>()?;
         let label = format!("crd=\"{operator}\"");
@@ -138,7 +138,7 @@ impl Engine {
         Ok(line.rsplit(' ').next().unwrap_or_default().parse()?)
     }
 
-    /// How many passes of an operator have ended.
+    /// Returns the number of completed passes of an operator.
     fn passes(&self, operator: &str) -> Result<u64> {
         self.value("orkestra_reconcile_duration_seconds_count", operator)
     }
@@ -146,7 +146,7 @@ impl Engine {
     async fn stop(self) -> Result<()> {
         drop(self.sluice);
         self.shutdown.cancel();
-        ensure!(self.run.await??, "a write has not ended in time");
+        ensure!(self.run.await??, "a write did not end in time");
         Ok(())
     }
 }
@@ -173,9 +173,9 @@ pub(crate) async fn an_operator_gets_more_workers_while_it_and_another_have_too_
     engine.stop().await
 }
 
-/// Checks that the operator keeps its one worker while its own queue is long and the other operator has nothing to do.
+/// Checks that the operator keeps its one worker while its own queue is long and the other operator is idle.
 async fn a_queue_of_its_own_is_not_enough(scenario: &Scenario, engine: &Engine) -> Result<()> {
-    // One worker stands in a pass, and the other Demos wait for it; that alone is not enough.
+    // The only worker is blocked in a pass and the other Demos wait in the queue. That alone does not scale the operator.
     engine.sluice.0.shut(&["demo", "db"]);
     for number in 0..DEMOS {
         let name = format!("demo-{number}");
@@ -195,9 +195,8 @@ async fn a_queue_of_its_own_is_not_enough(scenario: &Scenario, engine: &Engine) 
     Ok(())
 }
 
-/// Gives the other operator too much to do as well, and waits until all added workers are busy.
+/// Fills the queue of the other operator as well, and waits until all added workers are busy.
 async fn more_workers_are_at_work(scenario: &Scenario, engine: &Engine) -> Result<()> {
-    // Now the other operator has too much to do as well.
     for number in 0..5 {
         let pond = format!("pond-{number}");
         waters::pond(scenario, &pond, &json!({ "colour": "green" })).await?;
@@ -213,23 +212,23 @@ async fn more_workers_are_at_work(scenario: &Scenario, engine: &Engine) -> Resul
             &json!({ "workers": 12, "state": "Running" }),
         )
         .await?;
-    eventually("all twelve are at work", LIMIT, async || {
+    eventually("all twelve workers are busy", LIMIT, async || {
         let active = engine.value("orkestra_workers_active", "demo")?;
-        ensure!(active == 12, "{active} are");
+        ensure!(active == 12, "{active} are busy");
         Ok(Some(()))
     })
     .await?;
     assert_eq!(
         engine.value("orkestra_workers", "db")?,
         2,
-        "the other has no autoscaler"
+        "operator `db` has no autoscaler"
     );
     Ok(())
 }
 
-/// Lets all passes go on, and checks that the operator returns to the capacity that it declares.
+/// Unblocks all passes, and checks that the operator returns to its declared capacity.
 async fn the_declared_capacity_is_restored(scenario: &Scenario, engine: &Engine) -> Result<()> {
-    // The work is done, and after a while everything is as declared.
+    // The declared capacity is restored once the queue is empty and the cooldown is over.
     engine.sluice.0.shut(&[]);
     for number in 0..DEMOS {
         let name = format!("demo-{number}");
@@ -261,9 +260,9 @@ async fn a_shorter_resync_counts_while_it_is_asked_for_and_the_declared_one_agai
     scenario.katalog_is("waters", "True", "Running").await?;
     waters::lake(&scenario, "deep", &json!({})).await?;
     scenario.objects("lakes").until_ready("deep").await?;
-    // What was due is still looked at once.
+    // A pass that is already due still runs.
     let rests = async || {
-        eventually("the lake is left alone", LIMIT, async || {
+        eventually("the lake has no passes", LIMIT, async || {
             let passes = engine.passes("lake")?;
             tokio::time::sleep(QUIET).await;
             Ok((engine.passes("lake")? == passes).then_some(()))
@@ -277,9 +276,9 @@ async fn a_shorter_resync_counts_while_it_is_asked_for_and_the_declared_one_agai
         waters::pond(&scenario, &format!("pond-{number}"), &json!({})).await?;
     }
     let scaled = engine.until("lake", "is scaled", |status| status.autoscaled);
-    assert_eq!(scaled.await?.workers, 1, "nothing is said of workers");
+    assert_eq!(scaled.await?.workers, 1, "`do` sets no workers");
     let passes = engine.passes("lake")?;
-    eventually("the lake is looked at again and again", LIMIT, async || {
+    eventually("the lake is reconciled repeatedly", LIMIT, async || {
         Ok((engine.passes("lake")? >= passes + 4).then_some(()))
     })
     .await?;
@@ -306,13 +305,13 @@ async fn a_deployment_gets_more_and_fewer_pods_by_conditions_and_keeps_them_over
     };
     waters::pond(&scenario, "north", &json!({ "load": 50 })).await?;
     until(2).await?;
-    // Two steps, the second of them when the cooldown is over: no event and no resync leads to it.
+    // Two steps. The second follows when the cooldown is over, without an event or a resync.
     ponds
         .patch("north", &json!({ "spec": { "load": 90 } }))
         .await?;
     until(4).await?;
     until(5).await?;
-    // Within the bounds others may set the count, once the operator has seen that the load asks for no more.
+    // Within the bounds, others may set the count once the operator has seen that the load requires no more pods.
     ponds
         .patch("north", &json!({ "spec": { "load": 50 } }))
         .await?;

@@ -1,4 +1,4 @@
-//! Operators of built-in kinds: which objects they take, what they put on them, and how they let them go.
+//! Operators of built-in kinds: the objects that they select, the marks that they set on them, and how they release them.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::waters;
 
 const CLEANUP: &str = "orkestra.orkspace.io/cleanup";
 const MANAGED: &str = "/metadata/labels/orkestra.orkspace.io~1managed";
-/// How long nothing must happen.
+/// The time that a test waits to show that nothing happens.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// A Deployment of no pods with those labels.
+/// Returns a Deployment without pods, with those labels.
 fn deployment(name: &str, labels: &Value) -> Value {
     let app = json!({ "app": name });
     let pod = json!({ "containers": [{ "name": "web", "image": "none:1" }] });
@@ -33,14 +33,14 @@ fn is_marked(object: &Value) -> bool {
     is_held || object.pointer(MANAGED).is_some()
 }
 
-/// The scenario of a Katalog of this folder, its controller running.
+/// Starts a scenario with a Katalog of `tests/inputs/builtin` and a running controller.
 async fn running(prefix: &str, katalog: &str) -> Result<Scenario> {
     let katalog = input(&format!("builtin/{katalog}.yaml"))?;
     Scenario::with_katalog(prefix, &[], &katalog).await
 }
 
-/// Nothing that the controller asked for since then was refused for a missing permission, and no status was written but those of
-/// Katalogs.
+/// Checks that since `since` no request of the controller was refused for a missing permission, and that it wrote no status but
+/// those of Katalogs.
 async fn is_within_its_rights(scenario: &Scenario, since: testbed::Mark) -> Result<()> {
     scenario.until_logged().await?;
     let mut requests = scenario.requests_since(since)?;
@@ -93,7 +93,7 @@ async fn deployments_with_the_label_are_operated_and_nothing_else() -> Result<()
 /// Checks that children, Deployments without the label and those of another namespace stay as they are.
 async fn nothing_else_is_operated(scenario: &Scenario, system: &Objects, far: &str) -> Result<()> {
     let deployments = scenario.objects("deployments");
-    // Its children have the label too: they are left alone, and so is what others made.
+    // The children of `web` have the label too, but are not operated; nor are objects without it or in another namespace.
     scenario.until_settled(QUIET, LIMIT).await?;
     deployments.fetch("web-canary").await?;
     ensure!(deployments.get("web-canary-canary").await?.is_none());
@@ -138,7 +138,6 @@ async fn a_deleted_deployment_ends_with_its_children(
 ) -> Result<()> {
     let deployments = scenario.objects("deployments");
     let maps = scenario.objects("configmaps");
-    // A deleted Deployment runs its `onDelete`, and its children go with it.
     deployments.delete("web").await?;
     deployments.until_gone("web", LIMIT).await?;
     maps.until_gone("web-facts", LIMIT).await?;
@@ -158,7 +157,6 @@ async fn a_deleted_deployment_ends_with_its_children(
 async fn the_katalog_leaves_what_it_operated(scenario: &Scenario) -> Result<()> {
     let deployments = scenario.objects("deployments");
     let maps = scenario.objects("configmaps");
-    // The Katalog goes: what it operated stays, without marks.
     scenario.objects("katalogs").delete("deployments").await?;
     scenario
         .objects("katalogs")
@@ -170,7 +168,7 @@ async fn the_katalog_leaves_what_it_operated(scenario: &Scenario) -> Result<()> 
     let canary = deployments.fetch("kept-canary").await?;
     ensure!(
         canary.pointer(MANAGED).is_some(),
-        "the label of a child is its operator's: {canary}"
+        "the controller removed a child's label: {canary}"
     );
     Ok(())
 }
@@ -189,20 +187,20 @@ async fn a_config_map_that_leaves_the_selection_is_released_and_none_is_deleted_
             .until_equal(name, "/data/words", json!("c28="), LIMIT)
             .await?;
     }
-    // While nobody looks, one leaves the selection and another becomes a child of somebody else.
+    // While no controller runs, `one` leaves the selection and `two` becomes a child of another owner.
     scenario.kill9()?;
     let leave = json!({ "metadata": { "labels": { format!("{}/tended", scenario.group): null } } });
     maps.patch("one", &leave).await?;
     let adopted = json!({ "metadata": { "labels": { "orkestra.orkspace.io/owner-uid": "0" } } });
     maps.patch("two", &adopted).await?;
     scenario.start().await?;
-    maps.until("one", "is let go", LIMIT, |one| !is_marked(one))
+    maps.until("one", "is released", LIMIT, |one| !is_marked(one))
         .await?;
     let free = |two: &Value| two["metadata"].get("finalizers").is_none();
-    let two = maps.until("two", "is let go", LIMIT, free).await?;
+    let two = maps.until("two", "is released", LIMIT, free).await?;
     ensure!(
         two.pointer(MANAGED).is_some(),
-        "the label of a child is its operator's: {two}"
+        "the controller removed a child's label: {two}"
     );
     for name in ["one", "two"] {
         secrets.fetch(name).await?;
@@ -255,7 +253,7 @@ async fn of_two_katalogs_for_one_built_in_kind_the_older_has_it() -> Result<()> 
     let maps = scenario.objects("configmaps");
     maps.until_equal("set", "/data/by", json!("second"), LIMIT)
         .await?;
-    eventually("an Event is about it", LIMIT, async || {
+    eventually("an Event regards the StatefulSet", LIMIT, async || {
         let events = scenario.objects("events").list().await?;
         let is_reported = |event: &Value| {
             let regarding = ["regarding", "involvedObject"];

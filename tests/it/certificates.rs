@@ -1,4 +1,4 @@
-//! Certificates of Ingresses, and pods of every kind that roll with what they use.
+//! Certificates of Ingresses, and pod templates of every kind that change with the Secrets that they use.
 
 use std::time::Duration;
 
@@ -48,14 +48,14 @@ async fn an_ingress_gets_its_certificate_first_keeps_it_and_takes_it_along() -> 
     waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
 
-    // Another host: in place; the other one's gate: with its Ingress.
+    // Another host changes the Secret in place. A Secret is deleted together with its Ingress.
     let domain = json!({ "spec": { "domain": "example.net" } });
     ponds.patch("north", &domain).await?;
     let anew = |now: &Value| {
         now["metadata"]["uid"] == first["metadata"]["uid"] && now["data"] != first["data"]
     };
     secrets
-        .until("north-shop-tls", "is issued anew", LIMIT, anew)
+        .until("north-shop-tls", "is reissued", LIMIT, anew)
         .await?;
     let fewer = json!({ "spec": { "sites": ["shop"] } });
     ponds.patch("north", &fewer).await?;

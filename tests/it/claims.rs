@@ -1,4 +1,4 @@
-//! Scenario k: one kind, several claims to it.
+//! Claims to a kind: of several Katalogs, or of entries for several versions of a CRD, only one reconciles.
 
 use std::time::Duration;
 
@@ -30,14 +30,14 @@ async fn of_two_katalogs_with_one_kind_the_older_runs_it_and_the_younger_takes_o
     assert_eq!(row["reason"], "Conflict", "{row}");
     assert!(
         waters::text(&row, "/message").contains("elder"),
-        "it names who has the kind: {row}"
+        "the message does not name the Katalog that has the kind: {row}"
     );
     waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
     maps.until_equal("north-pond", "/data/by", json!("elder"), LIMIT)
         .await?;
     scenario.objects("ponds").until_ready("north").await?;
 
-    // A restart decides as before.
+    // The decision is the same after a restart.
     scenario.kill9()?;
     scenario.start().await?;
     scenario.katalog_is("elder", "True", "Running").await?;
@@ -56,7 +56,7 @@ async fn of_two_katalogs_with_one_kind_the_older_runs_it_and_the_younger_takes_o
         .await?;
     assert_eq!(
         after["metadata"]["uid"], before,
-        "what the elder made stays"
+        "the child of the elder Katalog was replaced"
     );
     scenario.objects("ponds").until_ready("north").await?;
     scenario.objects("ponds").delete("north").await?;
@@ -81,7 +81,7 @@ pub(crate) async fn of_two_versions_of_a_crd_one_reconciles_and_the_other_says_w
     maps.until_equal("north-new", "/data/by", json!("v1"), LIMIT)
         .await?;
     old_pond_yields_to_pond(&scenario).await?;
-    // Each has an informer of its own.
+    // Each operator has its own informer.
     for operator in ["old-pond", "pond"] {
         let known = async || {
             Ok((scenario
@@ -92,7 +92,7 @@ pub(crate) async fn of_two_versions_of_a_crd_one_reconciles_and_the_other_says_w
         };
         testbed::eventually(&format!("{operator} knows the resource"), LIMIT, known).await?;
     }
-    // A change in the version that yields reaches the one that reconciles, and nothing else is made.
+    // A change in the version that yields reaches the operator that reconciles, and no other child is created.
     let old = Objects::at(
         &scenario.client,
         &format!(
@@ -108,7 +108,7 @@ pub(crate) async fn of_two_versions_of_a_crd_one_reconciles_and_the_other_says_w
         ["north-new"]
     );
 
-    // With the entry that reconciles gone, the other one does.
+    // Once the entry that reconciles is removed, the other one reconciles.
     let patch = json!({ "spec": { "crds": { "pond": null } } });
     scenario.objects("katalogs").patch("waters", &patch).await?;
     maps.until_equal("north-old", "/data/by", json!("v1alpha1"), LIMIT)
@@ -128,7 +128,7 @@ async fn old_pond_yields_to_pond(scenario: &Scenario) -> Result<()> {
     };
     let reported = scenario
         .objects("katalogs")
-        .until("waters", "says that old-pond yields to pond", LIMIT, yields)
+        .until("waters", "reports that old-pond yields", LIMIT, yields)
         .await?;
     assert_ne!(
         waters::row(&reported, "pond").map(|row| row["reason"].clone()),

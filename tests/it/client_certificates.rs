@@ -1,4 +1,4 @@
-//! Client certificates as people make them.
+//! Client certificates of X.509 version 1, as `openssl x509 -req` writes them.
 
 use std::process::Command;
 
@@ -13,13 +13,13 @@ use crate::scenario::{Scenario, input};
 
 const SEQUENCE: u8 = 0x30;
 const BIT_STRING: u8 = 0x03;
-/// The fields that a certificate of version 1 lacks: its version, and its extensions.
+/// The tags of the fields that a certificate of version 1 lacks: `version` and `extensions`.
 const NEWER: [u8; 2] = [0xa0, 0xa3];
 
-/// The first value of a DER text: its tag, its content, and how long it is.
+/// Returns the first value of DER data: its tag, its content, and its encoded length.
 fn first(der: &[u8]) -> Result<(u8, &[u8], usize)> {
     let [tag, length, rest @ ..] = der else {
-        anyhow::bail!("cut off");
+        anyhow::bail!("truncated");
     };
     let more = if length & 0x80 == 0 {
         0
@@ -35,11 +35,11 @@ fn first(der: &[u8]) -> Result<(u8, &[u8], usize)> {
     } else {
         long
     };
-    let content = rest.get(more..more + length).context("cut off")?;
+    let content = rest.get(more..more + length).context("truncated")?;
     Ok((*tag, content, 2 + more + length))
 }
 
-/// A DER value; a length takes no more bytes than it needs.
+/// Encodes a DER value. The length has the shortest form.
 fn der(tag: u8, content: &[u8]) -> Result<Vec<u8>> {
     let length = u16::try_from(content.len())?.to_be_bytes();
     let head: &[u8] = match length {
@@ -50,7 +50,7 @@ fn der(tag: u8, content: &[u8]) -> Result<Vec<u8>> {
     Ok([&[tag], head, content].concat())
 }
 
-/// The same certificate as `openssl x509 -req` would have written it.
+/// Converts a certificate to version 1, as `openssl x509 -req` writes it, and signs it again.
 fn version_1(certificate: &[u8], authority: &KeyPair) -> Result<Vec<u8>> {
     let (_, content, _) = first(certificate)?;
     let (_, mut fields, length) = first(content)?;

@@ -1,4 +1,4 @@
-//! Conditions on the genuine control plane, without any resync: each is answered anew when what it asks changes, and no later.
+//! Conditions on a real control plane, without resync: each is evaluated again as soon as its inputs change.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,9 +14,9 @@ use crate::panics::{Engine, Moments};
 use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::waters;
 
-/// How long nothing must happen.
+/// The time that a test waits to show that nothing happens.
 const QUIET: Duration = Duration::from_secs(4);
-/// How late a pass may be that is due at a moment.
+/// The maximum delay of a pass that is due at a point in time.
 const LATE: SignedDuration = SignedDuration::from_secs(1);
 
 async fn running(prefix: &str) -> Result<Scenario> {
@@ -30,7 +30,7 @@ async fn a_value_is_unique_as_long_as_no_other_resource_has_it() -> Result<()> {
     waters::pond(&scenario, "a", &json!({ "host": "x.example" })).await?;
     maps.until_equal("a-host", "/data/host", json!("x.example"), LIMIT)
         .await?;
-    // Whoever comes second takes it from the first too: both share it.
+    // Once a second resource has the value, it is unique for neither.
     waters::pond(&scenario, "b", &json!({ "host": " x.example" })).await?;
     maps.until_gone("a-host", LIMIT).await?;
     ponds.until_ready("b").await?;
@@ -65,7 +65,7 @@ async fn what_is_no_number_is_reported_once_and_fails_nothing() -> Result<()> {
         events.retain(|event| event["reason"] == "NotCompared");
         Ok(events)
     };
-    let event = eventually("an event names it", LIMIT, async || {
+    let event = eventually("an Event reports it", LIMIT, async || {
         Ok(reported().await?.into_iter().next())
     })
     .await?;
@@ -91,7 +91,7 @@ async fn a_gated_resource_is_left_alone_says_so_and_is_looked_at_when_its_gate_o
     let ponds = scenario.objects("ponds");
     waters::pond(&scenario, "shut", &json!({ "closed": true, "depth": 9 })).await?;
     let health = async || scenario.page("/katalog/pond/health").await;
-    eventually("health shows it", LIMIT, async || {
+    eventually("health counts it", LIMIT, async || {
         Ok((health().await?["gated"] == 1).then_some(()))
     })
     .await?;
@@ -112,12 +112,12 @@ async fn a_gated_resource_is_left_alone_says_so_and_is_looked_at_when_its_gate_o
         deep["status"] == "True" && deep["message"] == "9 m",
         "{deep}"
     );
-    eventually("health shows none", LIMIT, async || {
+    eventually("health counts none", LIMIT, async || {
         Ok((health().await?["gated"] == 0).then_some(()))
     })
     .await?;
 
-    // A closed one keeps what it has, and goes when it is deleted.
+    // A resource whose gate closes keeps its children, and can be deleted.
     ponds
         .patch("shut", &json!({ "spec": { "closed": true, "depth": 1 } }))
         .await?;
@@ -168,7 +168,7 @@ async fn a_requeued_resource_is_looked_at_again_until_its_gate_closes_and_nothin
         .until_equal("busy", "/status/calm", json!(""), LIMIT)
         .await?;
     let before = scenario.passes("pond").await?;
-    eventually("it is looked at again", LIMIT, async || {
+    eventually("it is reconciled again", LIMIT, async || {
         Ok((scenario.passes("pond").await? - before > 2.5).then_some(()))
     })
     .await
@@ -202,7 +202,7 @@ pub(crate) async fn a_time_window_opens_and_another_closes_at_their_moment() -> 
     scenario.grant(&katalog).await?;
     scenario.install(&waters::crds()?).await?;
     let shift = Arc::new(AtomicI64::new(0));
-    // So that the first pass is twenty seconds before nine o'clock.
+    // Set the clock so that the first pass runs twenty seconds before nine o'clock.
     let nine: Timestamp = "2026-03-02T09:00:00Z".parse()?;
     let set = |shift: &AtomicI64| {
         let ahead = nine.duration_since(Timestamp::now()) - SignedDuration::from_secs(20);

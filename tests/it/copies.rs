@@ -1,4 +1,4 @@
-//! Copies of Secrets and `ConfigMaps`: they follow what they are of, go where they are wanted, and go away again.
+//! Copies of Secrets, `ConfigMaps` and policies: they follow their sources, and exist as long and where they are declared.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use testbed::eventually;
 use crate::scenario::{LIMIT, Objects, Scenario, condition};
 use crate::waters;
 
-/// A running scenario, with the namespace of the sources and another one.
+/// Starts a scenario; returns it with the namespace of the sources and another namespace.
 async fn running(prefix: &str, katalog: &str) -> Result<(Scenario, String, String)> {
     let mut scenario = Scenario::new(prefix).await?;
     let source = waters::second_namespace(&scenario.client).await?;
@@ -28,12 +28,12 @@ fn registry(password: &str) -> Value {
     json!({ "metadata": { "name": "registry" }, "type": "kubernetes.io/basic-auth", "data": { "password": password, "username": "cm9vdA==" } })
 }
 
-/// The reason of the condition `Ready`.
+/// Returns the reason of the condition `Ready`.
 fn reason(object: &Value) -> &str {
     condition(object, "Ready").map_or("", |ready| waters::text(ready, "/reason"))
 }
 
-/// A pass over what is as declared asks the API server for nothing: not for the sources either.
+/// Checks that a pass over a converged pond sends no request to the API server, not even for the sources.
 async fn ensure_free_pass(scenario: &Scenario) -> Result<()> {
     let (mark, before) = (Scenario::mark()?, scenario.passes("pond").await?);
     let force =
@@ -50,18 +50,18 @@ async fn ensure_free_pass(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Changes the source several times, the last time to `dHdv`. Resync is off, and in quiet there is no pass: so nothing but the
-/// change itself brings what follows it. The API server's own log says how long that took, from its answer to the change to
-/// the write of the last copy; where the machine is busy the best of them counts.
+/// Changes the source several times, the last time to `dHdv`, and checks that the copies follow within a second. Resync is off
+/// and no pass is due, so only the change can cause the writes. The time is measured from the API server's answer to the change
+/// until the last copy's write in the audit log. The fastest change counts, as the machine may be busy.
 async fn ensure_followed_at_once(
     scenario: &Scenario,
     sources: &Objects,
     places: &[&Objects],
 ) -> Result<()> {
-    eventually("passes end where nothing happens", LIMIT, async || {
+    eventually("no pass runs without a change", LIMIT, async || {
         let before = scenario.passes("pond").await?;
         tokio::time::sleep(Duration::from_secs(3)).await;
-        // A count, and it never falls.
+        // `<=`, as floats are not compared for equality; the counter never decreases.
         Ok((scenario.passes("pond").await? <= before).then_some(()))
     })
     .await?;
@@ -85,7 +85,7 @@ async fn ensure_followed_at_once(
         .await?;
         ensure!(
             writes.len() == places.len(),
-            "one write a copy:\n{}",
+            "not one write per copy:\n{}",
             waters::lines(&writes)
         );
         let last = writes.iter().map(|write| write.timestamp).max();
@@ -121,7 +121,7 @@ pub(crate) async fn a_copy_waits_for_its_source_follows_it_and_is_cleaned_up() -
 
     ensure_followed_at_once(&scenario, &sources, &[&here, &there]).await?;
 
-    // Without its source it stays.
+    // A copy stays when its source is deleted.
     sources.delete("registry").await?;
     ponds
         .until("north", "misses its source", LIMIT, |pond| {
@@ -136,7 +136,7 @@ pub(crate) async fn a_copy_waits_for_its_source_follows_it_and_is_cleaned_up() -
 
     ensure_free_pass(&scenario).await?;
 
-    // A namespace leaves the list, and comes back; the pond goes.
+    // A namespace is removed from the list and added again; then the pond is deleted.
     ponds
         .patch("north", &json!({ "spec": { "also": "" } }))
         .await?;
@@ -235,7 +235,7 @@ async fn policies_quotas_and_limits_follow_their_source_outlive_a_restart_and_ar
     copies_of_rules_follow_their_sources(&scenario, &source, &other).await?;
     a_restart_writes_nothing(&mut scenario).await?;
 
-    // What is not allowed is not copied, and what was copied stays.
+    // A source that is not allowed is refused.
     let ponds = scenario.objects("ponds");
     let choose = |limits: &str| json!({ "spec": { "limits": limits } });
     ponds.patch("north", &choose("treasury")).await?;
@@ -258,7 +258,7 @@ async fn policies_quotas_and_limits_follow_their_source_outlive_a_restart_and_ar
         .patch("north", &json!({ "spec": { "also": other } }))
         .await?;
     there("networkpolicies")
-        .until("north-policy", "is back", LIMIT, |_| true)
+        .until("north-policy", "is copied again", LIMIT, |_| true)
         .await?;
     ponds.delete("north").await?;
     there("networkpolicies")
@@ -267,7 +267,7 @@ async fn policies_quotas_and_limits_follow_their_source_outlive_a_restart_and_ar
     ponds.until_gone("north", LIMIT).await
 }
 
-/// Creates the sources and a pond that copies them, and checks what the copies have in both namespaces.
+/// Creates the sources and a pond that copies them, and checks the content of the copies in both namespaces.
 async fn rules_are_copied_as_declared(
     scenario: &Scenario,
     source: &str,

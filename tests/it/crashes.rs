@@ -1,4 +1,4 @@
-//! Scenario i: a controller that is killed in the middle of anything.
+//! Crashes: a controller that is killed at random moments leaves no duplicate, no orphan and nothing stuck.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::waters;
 
 const PONDS: u64 = 60;
 const KILLS: u64 = 20;
-/// A step of the churn this often.
+/// The pause between two steps of the churn.
 const PAUSE: Duration = Duration::from_millis(30);
-/// How long everything may take to converge after the last kill.
+/// The limit for convergence after the last kill.
 const CONVERGED: Duration = Duration::from_mins(2);
 
-/// Numbers that look random, and are the same in every run.
+/// A generator of pseudorandom numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
-    /// A number below `sides`.
+    /// Returns a number below `sides`.
     fn roll(&mut self, sides: u64) -> u64 {
-        // Knuth's MMIX constants; the high bits are the good ones.
+        // Knuth's MMIX constants; the high bits are the most random.
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -34,11 +34,8 @@ impl Dice {
     }
 }
 
-/// Makes, changes and deletes Ponds until `ended`; what should be there then: colour and depth by name.
-#[expect(
-    clippy::map_entry,
-    reason = "what is made may be refused, and is awaited"
-)]
+/// Creates, changes and deletes Ponds until `ended` and at least 40 exist; returns their specs by name.
+#[expect(clippy::map_entry, reason = "the create is awaited and may be refused")]
 async fn churn(
     ponds: Objects,
     template: Value,
@@ -55,7 +52,7 @@ async fn churn(
             let mut pond = template.clone();
             pond["metadata"]["name"] = json!(name);
             pond["spec"] = spec.clone();
-            // One of the name that is still being deleted is a refusal: it is tried another time.
+            // Refused while a Pond of that name is still being deleted; a later step retries.
             if ponds.create(&pond).await.is_ok() {
                 wanted.insert(name, spec);
             }
@@ -71,7 +68,7 @@ async fn churn(
     Ok(wanted)
 }
 
-/// Everything that should be there for `ponds`: `namespace/kind/name` with the owner's uid and the colour.
+/// Returns the expected children of `ponds`: the owner's uid and the colour by `namespace/kind/name`.
 fn expected(ponds: &[Value], far: &str) -> BTreeMap<String, (String, String)> {
     let mut all = BTreeMap::new();
     for pond in ponds {
@@ -94,7 +91,7 @@ fn expected(ponds: &[Value], far: &str) -> BTreeMap<String, (String, String)> {
     all
 }
 
-/// What is there that Orkestra manages.
+/// Returns the existing objects that Orkestra manages.
 async fn actual(scenario: &Scenario, far: &str) -> Result<BTreeMap<String, (String, String)>> {
     let mut all = BTreeMap::new();
     let places = [
@@ -162,30 +159,30 @@ async fn twenty_kills_during_a_churn_leave_no_duplicate_no_orphan_and_nothing_st
     assert_eq!(
         revisions.len(),
         1,
-        "one revision is stored once: {:?}",
+        "the revision is not stored once: {:?}",
         waters::names(&revisions)
     );
     waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
 
-    // Nothing is stuck on its way out either.
+    // No deletion gets stuck either.
     all_is_deleted(&scenario, &far).await?;
     scenario.check_running()
 }
 
-/// Starts and kills the controller, each time after another moment.
+/// Starts and kills the controller repeatedly, each time after a different delay.
 async fn the_controller_is_killed_again_and_again(scenario: &mut Scenario) -> Result<()> {
     let mut dice = Dice(11);
     for _ in 0..KILLS {
         scenario.launch().await?;
-        // From before the caches are filled to in the middle of the work.
+        // The kill comes at any time between the start, with empty caches, and the middle of the work.
         tokio::time::sleep(Duration::from_millis(100 + dice.roll(1400))).await;
         scenario.kill9()?;
     }
     Ok(())
 }
 
-/// Checks that the Ponds have the wanted specs, and that each is ready with a status of its present spec.
+/// Checks that the Ponds have the wanted specs, and that each is ready with a status of its current spec.
 fn ensure_reconciled(there: &[Value], wanted: &BTreeMap<String, Value>) -> Result<()> {
     let specs: BTreeMap<String, Value> = there
         .iter()
@@ -198,7 +195,7 @@ fn ensure_reconciled(there: &[Value], wanted: &BTreeMap<String, Value>) -> Resul
         .collect();
     ensure!(
         specs == *wanted,
-        "{} resources are there, {} should be",
+        "{} resources exist, {} are expected",
         specs.len(),
         wanted.len()
     );
@@ -211,14 +208,14 @@ fn ensure_reconciled(there: &[Value], wanted: &BTreeMap<String, Value>) -> Resul
         );
         ensure!(
             pond["status"]["colour"] == pond["spec"]["colour"],
-            "an old status: {}",
+            "outdated status: {}",
             pond["status"]
         );
     }
     Ok(())
 }
 
-/// Checks that the children of the Ponds exist as they should, and no others.
+/// Checks that the expected children of the Ponds exist, and no others.
 async fn ensure_children(scenario: &Scenario, there: &[Value], far: &str) -> Result<()> {
     let (wanted, actual) = (expected(there, far), actual(scenario, far).await?);
     let missing: Vec<_> = wanted
@@ -247,7 +244,7 @@ async fn all_is_deleted(scenario: &Scenario, far: &str) -> Result<()> {
         "--all",
         "--wait=false",
     ])?;
-    eventually("all is gone", CONVERGED, async || {
+    eventually("all Ponds and children are gone", CONVERGED, async || {
         let left = (
             ponds.list().await?.len(),
             actual(scenario, far).await?.len(),

@@ -1,4 +1,4 @@
-//! The life of a CRD under its operator: missing, there, terminating, missing, there again.
+//! The lifecycle of a CRD with an operator: the CRD is missing, installed, terminating, missing, and installed again.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::scenario::{LIMIT, Objects, Scenario, input};
 
 const ORCHARDS: &str = "garden/orchard-crd.yaml";
 
-/// Families of series and the number of series in each that belong to the orchard's operator.
+/// Returns the number of metric series of the orchard's operator.
 async fn orchard_series(scenario: &Scenario) -> Result<usize> {
     let metrics = scenario.http("/metrics").await?;
     Ok(metrics
@@ -45,7 +45,7 @@ async fn a_life(scenario: &Scenario) -> Result<()> {
         .await?;
     orchards.until_gone("north", LIMIT).await?;
     maps.until_gone("north-basket", LIMIT).await?;
-    // Somebody else holds this one, and we don't.
+    // Orkestra's finalizer is removed; another controller's finalizer still holds this one.
     let wanted = json!(["example.org/held"]);
     orchards
         .until_equal("held", "/metadata/finalizers", wanted, LIMIT)
@@ -84,7 +84,7 @@ pub(crate) async fn a_crd_may_come_and_go_and_come_back() -> Result<()> {
         .operator_reports("garden", "pond", &reported)
         .await?;
     scenario.katalog_is("garden", "False", "Waiting").await?;
-    // The passes that follow its own children's first states are over.
+    // Wait for the passes that the first events of the pond's children cause.
     scenario
         .until_settled(Duration::from_secs(2), LIMIT)
         .await?;
@@ -95,11 +95,11 @@ pub(crate) async fn a_crd_may_come_and_go_and_come_back() -> Result<()> {
     let records = scenario
         .metric("orkestra_cache_records", &[("crd", "orchard")])
         .await?;
-    // Another operator's child that names a custom resource of this name leads to no pass when it goes.
+    // The deletion of a child of another group's Pond with the same name causes no pass.
     a_child_of_a_neighbour_comes_and_goes(&scenario).await?;
     a_life(&scenario).await?;
 
-    // The second life left no more behind than the first, and the neighbour noticed neither.
+    // The second life of the CRD left no more series and records than the first, and neither caused a pass of the pond.
     assert_eq!(orchard_series(&scenario).await?, series);
     ensure_nothing_is_left(&scenario, records).await?;
     let now = scenario.passes("pond").await?;
@@ -128,7 +128,7 @@ async fn a_child_of_a_neighbour_comes_and_goes(scenario: &Scenario) -> Result<()
     maps.delete("neighbours").await
 }
 
-/// Checks that the orchard's operator holds as many records as before, no resources and no queued keys, and that nothing panicked.
+/// Checks that the orchard's operator has as many records as before, no resources and no queued keys, and that nothing panicked.
 async fn ensure_nothing_is_left(scenario: &Scenario, records: f64) -> Result<()> {
     assert!(
         (scenario

@@ -1,4 +1,4 @@
-//! `cross`: what an operator reads of other operators' resources, and how soon it follows them.
+//! `cross`: an operator reads the resources of other operators and follows their changes.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use testbed::eventually;
 use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::waters;
 
-/// How soon a reader follows what it reads. The promise is a second; the machine runs other tests meanwhile.
+/// The limit within which a reader follows a change. The guarantee is one second; the machine runs other tests meanwhile.
 const SOON: Duration = Duration::from_secs(3);
-/// A watch that was refused is tried again within half a minute.
+/// The limit within which a granted permission takes effect: a refused watch is retried within half a minute.
 const RIGHTS_NOTICED: Duration = Duration::from_secs(90);
 
-/// The controller with the Katalogs of apps and of databases, and both definitions.
+/// Starts the controller with the Katalogs of apps and databases, and both CRDs.
 async fn running() -> Result<Scenario> {
     let (apps, databases) = (input("cross/apps.yaml")?, input("cross/databases.yaml")?);
     let mut scenario = Scenario::new("cross").await?;
@@ -43,7 +43,7 @@ fn app(scenario: &Scenario) -> Result<()> {
     make(scenario, "App", "web", &json!({}), &spec)
 }
 
-/// Makes the database of the app `web`, of which its operator says that.
+/// Creates the database of the app `web`, with that status.
 pub(crate) fn database(scenario: &Scenario, status: &Value) -> Result<()> {
     make(
         scenario,
@@ -55,7 +55,7 @@ pub(crate) fn database(scenario: &Scenario, status: &Value) -> Result<()> {
     status_of(scenario, "web-db", status)
 }
 
-/// What whoever runs the databases says of one.
+/// Writes the status of a database, as its operator would.
 pub(crate) fn status_of(scenario: &Scenario, name: &str, status: &Value) -> Result<()> {
     let patch = json!({ "status": status }).to_string();
     let kind = of_group(scenario, "manageddatabases");
@@ -64,12 +64,12 @@ pub(crate) fn status_of(scenario: &Scenario, name: &str, status: &Value) -> Resu
     scenario.kubectl(&[&args[..], &change].concat()).map(drop)
 }
 
-/// A plural as kubectl takes it: other scenarios have one of that name too.
+/// Returns a plural with its group, for kubectl: other scenarios have the same plural in other groups.
 pub(crate) fn of_group(scenario: &Scenario, plural: &str) -> String {
     format!("{plural}.{}", scenario.group)
 }
 
-/// Where a Deployment's container finds its database.
+/// Returns the host of the database, from the environment of a Deployment's container.
 pub(crate) fn host(deployment: &Value) -> Option<&str> {
     let containers = deployment.pointer("/spec/template/spec/containers")?;
     let env = containers[0]["env"].as_array()?;
@@ -84,9 +84,9 @@ pub(crate) async fn an_app_waits_for_its_database_and_follows_its_endpoint_withi
     app(&scenario)?;
     apps.until_equal("web", "/status/database", json!("false"), LIMIT)
         .await?;
-    ensure!(deployments.get("web").await?.is_none(), "it did not wait");
+    ensure!(deployments.get("web").await?.is_none(), "created too early");
 
-    // A look-up that found nothing is a trigger.
+    // A read that found nothing is a trigger too.
     make(
         &scenario,
         "ManagedDatabase",
@@ -96,7 +96,7 @@ pub(crate) async fn an_app_waits_for_its_database_and_follows_its_endpoint_withi
     )?;
     apps.until_equal("web", "/status/database", json!("true"), SOON)
         .await?;
-    ensure!(deployments.get("web").await?.is_none(), "it did not wait");
+    ensure!(deployments.get("web").await?.is_none(), "created too early");
 
     for endpoint in ["db-1.example", "db-2.example"] {
         let status = json!({ "phase": "Ready", "endpoint": endpoint });
@@ -108,12 +108,12 @@ pub(crate) async fn an_app_waits_for_its_database_and_follows_its_endpoint_withi
             })
             .await?;
         println!(
-            "{endpoint} was told {:?} after it was there",
+            "{endpoint} was applied {:?} after the status",
             written.elapsed()
         );
     }
 
-    // Not ready for a while: the Deployment stays, as the live world has a say in its gate.
+    // The database is no longer ready. The Deployment stays, because its condition depends on live objects.
     status_of(
         &scenario,
         "web-db",
@@ -162,15 +162,15 @@ async fn reading_another_resource_asks_for_nothing_and_what_nobody_reads_wakes_n
     let asked = waters::without_repeats(scenario.requests_since(mark)?);
     ensure!(asked.is_empty(), "{}", waters::lines(&asked));
     let more = scenario.passes("app").await? - passes;
-    // That the request was handled is written into the status; the watch may tell of it before the answer comes.
+    // The handled request is written to the status, and the watch may deliver that write before its answer arrives.
     ensure!(more < 2.5, "{more} passes");
     Ok(())
 }
 
-/// Waits until the controller asks for nothing.
+/// Waits until the controller sends no requests.
 async fn until_quiet(scenario: &Scenario) -> Result<()> {
     waters::until_counted(scenario).await?;
-    eventually("the requests end", LIMIT, async || {
+    eventually("no more requests", LIMIT, async || {
         let mark = Scenario::mark()?;
         tokio::time::sleep(Duration::from_secs(1)).await;
         scenario.until_logged().await?;
@@ -194,15 +194,15 @@ async fn without_the_other_katalog_nothing_is_decided_and_without_its_definition
     app(&scenario)?;
     let apps = scenario.objects("apps");
     let reported = apps
-        .until("web", "says whose resource it lacks", LIMIT, |app| {
+        .until("web", "names the missing operator", LIMIT, |app| {
             condition(app, "Ready").is_some_and(|ready| ready["reason"] == "Unavailable")
         })
         .await?;
-    let message = condition(&reported, "Ready").context("a condition")?["message"].to_string();
+    let message = condition(&reported, "Ready").context("no condition")?["message"].to_string();
     ensure!(message.contains("managed-database"), "{message}");
     ensure!(reported["status"].get("database").is_none(), "{reported}");
 
-    // Its operator waits for the definition: there can be no database.
+    // The operator of databases waits for its CRD, so no database can exist.
     scenario.apply(&databases)?;
     apps.until_equal("web", "/status/database", json!("false"), LIMIT)
         .await?;
@@ -221,9 +221,9 @@ async fn without_the_other_katalog_nothing_is_decided_and_without_its_definition
         })
         .await?;
 
-    // Without that Katalog it cannot be told any more whose resource is meant: all stays.
+    // Without that Katalog, the operator that the read refers to is unknown: all children stay.
     scenario.kubectl(&["delete", "katalogs.orkestra.orkspace.io", "databases"])?;
-    apps.until("web", "is not told any more", LIMIT, |app| {
+    apps.until("web", "is unavailable", LIMIT, |app| {
         condition(app, "Ready").is_some_and(|ready| ready["reason"] == "Unavailable")
     })
     .await?;
@@ -250,8 +250,7 @@ async fn a_target_that_may_not_be_read_keeps_what_depends_on_it() -> Result<()> 
     let (apps, maps) = (scenario.objects("apps"), scenario.objects("configmaps"));
     apps.until_equal("web", "/status/database", json!("true"), LIMIT)
         .await?;
-    maps.until("web-has-db", "is there", LIMIT, |_| true)
-        .await?;
+    maps.until("web-has-db", "exists", LIMIT, |_| true).await?;
 
     scenario.terminate()?;
     let group = scenario.group.clone();
@@ -268,7 +267,7 @@ async fn a_target_that_may_not_be_read_keeps_what_depends_on_it() -> Result<()> 
         .wait_for_right("list", &group, "manageddatabases", false)
         .await?;
     scenario.start().await?;
-    apps.until("web", "says what it may not read", LIMIT, |app| {
+    apps.until("web", "reports the refused read", LIMIT, |app| {
         condition(app, "Ready").is_some_and(|ready| {
             let message = ready["message"].as_str().unwrap_or_default();
             ready["reason"] == "Unavailable" && message.contains("manageddatabases")
@@ -283,7 +282,7 @@ async fn a_target_that_may_not_be_read_keeps_what_depends_on_it() -> Result<()> 
     scenario
         .wait_for_right("list", &group, "manageddatabases", true)
         .await?;
-    apps.until("web", "can be told again", RIGHTS_NOTICED, |app| {
+    apps.until("web", "can read again", RIGHTS_NOTICED, |app| {
         condition(app, "Ready").is_some_and(|ready| ready["reason"] != "Unavailable")
     })
     .await?;
@@ -310,7 +309,7 @@ async fn labels_choose_the_operator_and_the_first_resource_by_name() -> Result<(
     make(&scenario, "ManagedDatabase", "a", &of("blue"), &json!({}))?;
     apps.until_equal("web", "/status/chosen", json!("c"), LIMIT)
         .await?;
-    apps.until("web", "knows how the operator is", LIMIT, |app| {
+    apps.until("web", "has the operator's health", LIMIT, |app| {
         app["status"]["keeper"] == "healthy"
     })
     .await?;

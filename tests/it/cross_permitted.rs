@@ -1,4 +1,5 @@
-//! `cross`: a custom resource reads from no namespace but its own, unless the Katalog permits it, and no Secret of another Katalog.
+//! Limits of `cross`: a custom resource reads only in its own namespace and those that the Katalog permits, and no Secret that
+//! another Katalog operates.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -36,7 +37,7 @@ async fn a_custom_resource_reads_from_no_namespace_that_the_katalog_does_not_per
     ensure!(refusal(&refused).contains("allowedNamespaces"), "{refused}");
     ensure!(maps.get("north-found").await?.is_none());
 
-    // Its own namespace needs no permission.
+    // The pond's own namespace needs no entry in `allowedNamespaces`.
     for (from, depth) in [
         (&permitted, "17"),
         (&scenario.namespace, "5"),
@@ -49,7 +50,7 @@ async fn a_custom_resource_reads_from_no_namespace_that_the_katalog_does_not_per
             .await?;
         ponds.until_ready("north").await?;
     }
-    // Back at the foreign one: what was read elsewhere stays, and nothing of the foreign lake is told anywhere.
+    // The foreign namespace again: the value read before stays, and the status shows nothing of the foreign lake.
     ponds
         .patch("north", &json!({ "spec": { "from": foreign } }))
         .await?;
@@ -87,16 +88,16 @@ async fn a_secret_that_an_operator_of_another_katalog_operates_is_not_read() -> 
     scenario.check_running()
 }
 
-/// Waits until the pond is refused what it reads, for a reason with that text, such as a namespace.
+/// Waits until the pond's read is refused with a message that contains `reason`, such as a namespace.
 async fn until_refused(ponds: &Objects, reason: &str) -> Result<Value> {
     ponds
-        .until("north", "is refused what it reads", LIMIT, |pond| {
+        .until("north", "is refused its read", LIMIT, |pond| {
             refusal(pond).contains(reason)
         })
         .await
 }
 
-/// Why a pond is not ready.
+/// Returns the message of a pond's `Ready` condition if it is `False`.
 fn refusal(pond: &Value) -> String {
     let ready = condition(pond, "Ready").filter(|ready| ready["status"] == "False");
     let message = ready.map_or("", |ready| waters::text(ready, "/message"));

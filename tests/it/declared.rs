@@ -1,4 +1,4 @@
-//! Children that are declared and are not as declared: what cannot change, what is gone, what the API server cannot read.
+//! Children that differ from their declaration: immutable fields, deleted children, and values that the API server cannot parse.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use testbed::eventually;
 use crate::scenario::{LIMIT, Objects, Scenario, condition, is_observed};
 use crate::waters;
 
-/// How long nothing must happen.
+/// The time that a test waits to show that nothing happens.
 const QUIET: Duration = Duration::from_secs(2);
 
 async fn running(prefix: &str) -> Result<Scenario> {
@@ -49,7 +49,7 @@ async fn an_immutable_field_is_named_with_its_object_and_nothing_is_deleted_unas
     assert_eq!(now["metadata"]["uid"], before["metadata"]["uid"]);
     assert_eq!(now["data"], before["data"]);
 
-    // What was there is declared again.
+    // The pond becomes ready once it declares the existing value again.
     ponds.patch("deep", &change("3")).await?;
     ponds.until_ready("deep").await?;
     Ok(())
@@ -69,7 +69,7 @@ async fn where_it_is_declared_so_an_object_is_deleted_and_created_again() -> Res
     })
     .await?;
     ponds.until_ready("wide").await?;
-    eventually("an Event says so", LIMIT, async || {
+    eventually("an Event reports it", LIMIT, async || {
         let events = scenario.objects("events").list().await?;
         let reported = events
             .iter()
@@ -78,7 +78,7 @@ async fn where_it_is_declared_so_an_object_is_deleted_and_created_again() -> Res
     })
     .await?;
 
-    // One whose proof was taken off is not deleted.
+    // An object with a wrong annotation `child` is not deleted.
     let unmarked = json!({ "metadata": { "annotations": { "orkestra.orkspace.io/child": "ConfigMap/other" } } });
     let before = maps.patch("wide-anew", &unmarked).await?["metadata"]["uid"].clone();
     ponds.patch("wide", &change("5")).await?;
@@ -89,8 +89,8 @@ async fn where_it_is_declared_so_an_object_is_deleted_and_created_again() -> Res
     let is_marked =
         now["metadata"]["annotations"]["orkestra.orkspace.io/child"] == "ConfigMap/wide-anew";
     ensure!(is_marked || now["metadata"]["uid"] == before, "{now}");
-    // The mark comes back with the next write that succeeds: the pass that saw it missing may have had the change already.
-    let width = now["data"]["width"].as_str().context("a width")?;
+    // The next successful write restores the annotation; the pass that found it wrong may already have applied the change.
+    let width = now["data"]["width"].as_str().context("no width")?;
     ponds.patch("wide", &change(width)).await?;
     maps.until_equal(
         "wide-anew",
@@ -104,9 +104,9 @@ async fn where_it_is_declared_so_an_object_is_deleted_and_created_again() -> Res
     an_object_is_not_replaced_without_end(&scenario).await
 }
 
-/// Changes an immutable field several times, and checks that the object is not created anew each time.
+/// Changes an immutable field several times, and checks that the number of recreations is limited.
 async fn an_object_is_not_replaced_without_end(scenario: &Scenario) -> Result<()> {
-    // Somebody who undoes each change by creating the object anew is not fought without end.
+    // The limit ends the conflict with another controller that would undo each change by recreating the object.
     let ponds = scenario.objects("ponds");
     let mark = Scenario::mark()?;
     for width in 6..12 {
@@ -121,7 +121,7 @@ async fn an_object_is_not_replaced_without_end(scenario: &Scenario) -> Result<()
         .iter()
         .filter(|write| write.verb == "delete" && write.resource == "configmaps")
         .count();
-    ensure!(deleted <= 3, "it was deleted {deleted} times");
+    ensure!(deleted <= 3, "deleted {deleted} times");
     let message = ready_is(&ponds, "wide", "False", "ImmutableField").await?;
     ensure!(message.contains("several times"), "{message}");
     Ok(())
@@ -141,7 +141,7 @@ async fn a_quantity_that_cannot_be_read_is_its_objects_trouble_alone() -> Result
         let pond = ponds.fetch(name).await?;
         ensure!(condition(&pond, "Stalled").is_some(), "{pond}");
     }
-    // Neither the operator nor its other resources have anything to do with it, and nothing is tried again and again.
+    // The operator and its other resources are not affected, and the failed writes are not retried.
     waters::pond(&scenario, "right", &json!({ "size": "5Gi" })).await?;
     ponds.until_ready("right").await?;
     scenario.katalog_is("declared", "True", "Running").await?;
@@ -154,7 +154,7 @@ async fn a_quantity_that_cannot_be_read_is_its_objects_trouble_alone() -> Result
     Ok(())
 }
 
-/// The hash that the Deployment's pods roll with, and its generation.
+/// Returns the config hash in a Deployment's pod template, and the Deployment's generation.
 fn rolled(deployment: &Value) -> (Value, Value) {
     let mark =
         deployment.pointer("/spec/template/metadata/annotations/orkestra.orkspace.io~1config-hash");
@@ -188,14 +188,14 @@ async fn a_child_of_on_create_that_is_gone_is_reported_and_no_pods_roll_for_it()
     );
     assert_eq!(rolled(&deployments.fetch("deep").await?), before);
 
-    // After a restart all the same.
+    // The same holds after a restart.
     scenario.kill9()?;
     scenario.start().await?;
     scenario.until_settled(QUIET, LIMIT).await?;
     ready_is(&ponds, "deep", "False", "ChildMissing").await?;
     assert_eq!(rolled(&deployments.fetch("deep").await?), before);
 
-    // Somebody else creates one of that name, and the pods roll once it says something else.
+    // Another client creates a Secret of that name. The pods roll only once its content changes.
     let theirs = |password: &str| json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "deep-login" }, "stringData": { "password": password } });
     secrets.create(&theirs("heron")).await?;
     ponds.until_ready("deep").await?;

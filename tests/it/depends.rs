@@ -1,4 +1,4 @@
-//! Operators that depend on others: `dependsOn`.
+//! `dependsOn`: an operator starts after the operators that it depends on, and pauses while they fail.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use testbed::eventually;
 use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::waters;
 
-/// How long nothing must happen.
+/// The time that a test waits to show that nothing happens.
 const QUIET: Duration = Duration::from_secs(3);
 const KATALOG: &str = "depends/katalog.yaml";
 
-/// The definition of one of the two kinds.
+/// Returns the CRD of one of the two kinds.
 fn crd(kind: &str) -> Result<String> {
     let all = waters::crds()?;
     let is_it = |text: &&str| text.contains(&format!("kind: {kind}"));
     let found = all.split("\n---").find(is_it);
-    Ok(found.context("no such definition")?.to_owned())
+    Ok(found.context("no such CRD")?.to_owned())
 }
 
-/// Both kinds and the Katalog, with a lake and a pond that are ready.
+/// Starts a scenario with both CRDs, the Katalog, a ready lake and a ready pond, and a quota that refuses service accounts.
 async fn filled(prefix: &str) -> Result<Scenario> {
     let scenario = Scenario::running(prefix, &["kinds/crds.yaml"], KATALOG).await?;
     waters::lake(
@@ -37,10 +37,10 @@ async fn filled(prefix: &str) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// Waits until the pond's operator waits for that of the lakes, on the pages and in the Katalog's status. The pages come first:
-/// they have no delay, and a status that was written later may still say that the pond waited for the first pass of a lake.
+/// Waits until the page and the Katalog's status report that the pond's operator waits for that of the lakes. The page is checked
+/// first: it has no delay, while the status may still report that the pond waits for the first pass of a lake.
 async fn until_waiting(scenario: &Scenario, state: &str) -> Result<Value> {
-    eventually("the page says that the pond waits", LIMIT, async || {
+    eventually("the page reports the wait", LIMIT, async || {
         let page = scenario.http("/katalog/pond/health").await?;
         for part in [
             "HTTP/1.1 503",
@@ -57,7 +57,7 @@ async fn until_waiting(scenario: &Scenario, state: &str) -> Result<Value> {
     scenario.operator_reports("waters", "pond", &wanted).await
 }
 
-/// Has the lake need an account, which the namespace's quota refuses, or none.
+/// Sets whether the lake needs a service account, which the namespace's quota refuses.
 async fn keep(scenario: &Scenario, keeper: &str) -> Result<()> {
     let keeper = json!({ "spec": { "keeper": keeper } });
     scenario
@@ -95,7 +95,7 @@ async fn an_operator_waits_for_the_one_it_depends_on_and_says_so() -> Result<()>
         "{}",
         waters::lines(&early)
     );
-    // What is deleted while its operator waits is not held up.
+    // A resource can be deleted while its operator waits.
     scenario.objects("ponds").delete("north").await?;
     scenario.objects("ponds").until_gone("north", LIMIT).await?;
 
@@ -122,7 +122,7 @@ pub(crate) async fn operators_start_in_the_order_of_their_dependencies_and_stop_
     };
     ensure!(stops("pond")? < stops("lake")?, "{log}");
 
-    // Both have something to do from the first moment on.
+    // Both operators have changes to reconcile from their start.
     let mark = Scenario::mark()?;
     for (plural, name) in [("ponds", "north"), ("lakes", "deep")] {
         let change = json!({ "spec": { "colour": "red" } });
@@ -181,7 +181,7 @@ pub(crate) async fn an_operator_pauses_while_the_one_it_depends_on_fails_and_the
         .collect();
     ensure!(of_ponds.is_empty(), "{}", waters::lines(&of_ponds));
     assert!((scenario.passes("pond").await? - passes).abs() < 0.5);
-    // What is deleted goes through, finalizer and all.
+    // Deletions complete during the pause, with and without a finalizer.
     for name in ["old", "full"] {
         ponds.delete(name).await?;
         ponds.until_gone(name, LIMIT).await?;
@@ -211,7 +211,7 @@ async fn dependencies_change_while_everything_runs() -> Result<()> {
         .patch("north", &json!({ "spec": { "colour": "white" } }))
         .await?;
 
-    // Started it has, and that is all that is asked now.
+    // The dependency now requires only that the lakes' operator has started.
     let katalog = input(KATALOG)?.replace("{ lake: { condition: healthy } }", "[lake]");
     scenario.apply(&katalog)?;
     maps.until_equal("north-pond", "/data/colour", json!("white"), LIMIT)
@@ -219,14 +219,14 @@ async fn dependencies_change_while_everything_runs() -> Result<()> {
     scenario.operator_is("waters", "pond", "Running").await?;
     ensure!(
         scenario.passes("pond").await? > passes,
-        "the pond's operator began anew"
+        "the pond's operator was restarted"
     );
 
     scenario.apply(&input(KATALOG)?)?;
     until_waiting(&scenario, "degraded").await?;
-    // The lake that fails goes, and nobody is left to fail.
+    // Once the failing lake is deleted, no lake fails.
     scenario.objects("lakes").delete("deep").await?;
-    eventually("the pond's operator goes on", LIMIT, async || {
+    eventually("the pond's operator resumes", LIMIT, async || {
         let page = scenario.http("/katalog/pond/health").await?;
         Ok(page
             .contains("\"hasUnhealthyDependencies\":false")
@@ -240,7 +240,7 @@ async fn dependencies_change_while_everything_runs() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn resources_whose_own_spec_is_wrong_neither_degrade_their_operator_nor_pause_its_dependents()
 -> Result<()> {
-    // One failed pass of the lakes' operator would do.
+    // One failed pass of the lakes' operator would degrade it.
     let mut scenario = Scenario::running("wrong", &["kinds/crds.yaml"], KATALOG).await?;
     let wrong = json!({ "bed": "No Name At All", "colour": "blue" });
     let lakes = scenario.objects("lakes");
@@ -256,7 +256,7 @@ async fn resources_whose_own_spec_is_wrong_neither_degrade_their_operator_nor_pa
     }
     waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
     scenario.objects("ponds").until_ready("north").await?;
-    // Once they are counted, nothing else is left to tell.
+    // Once the status counts the lakes, no other report is pending.
     let wanted = json!({ "state": "Running", "instances": 6, "ready": 0 });
     scenario.operator_reports("waters", "lake", &wanted).await?;
     let katalog = scenario.katalog_is("waters", "True", "Running").await?;
@@ -269,7 +269,7 @@ async fn resources_whose_own_spec_is_wrong_neither_degrade_their_operator_nor_pa
     let log = scenario.log();
     ensure!(
         !log.contains("operator is degraded"),
-        "it was degraded meanwhile"
+        "the operator was degraded"
     );
     scenario.check_running()
 }

@@ -1,4 +1,4 @@
-//! `ork diff`, and what `ork render` prints given to `kubectl diff`.
+//! `ork diff`, and the output of `ork render` piped to `kubectl diff`.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::scenario::{LIMIT, Scenario, input};
 
-/// Runs `ork diff` as the administrator: exit code, what is printed, and what is said beside it.
+/// Runs `ork diff` as the administrator; returns the exit code, stdout and stderr.
 fn diff(scenario: &Scenario, args: &[&str]) -> Result<(Option<i32>, String, String)> {
     let mut command = scenario.command_as(&scenario.cluster.admin());
     let output = command.arg("diff").args(args).output()?;
@@ -20,7 +20,7 @@ fn diff(scenario: &Scenario, args: &[&str]) -> Result<(Option<i32>, String, Stri
 }
 
 fn path(file: &Path) -> Result<&str> {
-    file.to_str().context("a path is text")
+    file.to_str().context("not UTF-8")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -47,7 +47,7 @@ async fn differences_are_shown_and_rendered_objects_can_be_piped_to_kubectl() ->
     let (code, out, err) = diff(&scenario, &[&["-f", path(&file)?], &namespace[..]].concat())?;
     ensure!(code == Some(0) && out.is_empty(), "{out}{err}");
 
-    // Another Katalog: the Service differs, and nothing else.
+    // With a changed Katalog, only the Service differs.
     let changed = katalog.replace("port: 80\n", "port: 81\n");
     let changed = scenario.file("changed.yaml", &changed)?;
     let (code, out, err) = diff(&scenario, &[&[path(&changed)?], &namespace[..]].concat())?;
@@ -58,7 +58,7 @@ async fn differences_are_shown_and_rendered_objects_can_be_piped_to_kubectl() ->
     }
     ensure!(!out.contains("Deployment"), "{out}");
 
-    // Another custom resource of a file, and one that does not exist.
+    // A changed custom resource from a file, and one that does not exist in the cluster.
     let more = scenario.file("more.yaml", &cr.replace("replicas: 2", "replicas: 3"))?;
     let (code, out, err) = diff(&scenario, &["-k", path(&file)?, "--cr", path(&more)?])?;
     ensure!(code == Some(1), "{code:?}: {out}{err}");
@@ -68,14 +68,14 @@ async fn differences_are_shown_and_rendered_objects_can_be_piped_to_kubectl() ->
     ensure!(code == Some(1), "{code:?}: {out}{err}");
     let head = scenario.text("--- /dev/null\n+++ Deployment.apps NAMESPACE/other\n");
     ensure!(out.contains(&head) && !out.contains("planted"), "{out}");
-    ensure!(before == state().await?, "it wrote something");
+    ensure!(before == state().await?, "`ork diff` wrote");
 
     let rendered = scenario.ork(&["render", "-f", path(&file)?, "--cr", path(&more)?])?;
     ensure!(rendered.contains("# kind: Secret\n"), "{rendered}");
     kubectl_shows_a_third_replica_and_no_secret(&scenario, &rendered)
 }
 
-/// Waits until the children of the website exist, and the controller of its Deployment has written to it.
+/// Waits until the children of the website exist, and the Deployment controller has written to its Deployment.
 async fn the_website_is_deployed(scenario: &Scenario) -> Result<()> {
     let (deployments, services) = (
         scenario.objects("deployments"),
@@ -84,7 +84,7 @@ async fn the_website_is_deployed(scenario: &Scenario) -> Result<()> {
     deployments
         .until_equal("hello", "/spec/replicas", json!(2), LIMIT)
         .await?;
-    // Its controller has written to it, too.
+    // The Deployment controller writes this annotation.
     let revision = "/metadata/annotations/deployment.kubernetes.io~1revision";
     deployments
         .until_equal("hello", revision, json!("1"), LIMIT)
@@ -99,8 +99,8 @@ async fn the_website_is_deployed(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Checks what `kubectl diff` shows of rendered objects: the changed replicas, and nothing of the hidden Secret, which it does
-/// not get.
+/// Checks that `kubectl diff` of the rendered objects shows the changed replicas, and nothing of the Secret, which `ork render`
+/// prints as a comment.
 fn kubectl_shows_a_third_replica_and_no_secret(scenario: &Scenario, rendered: &str) -> Result<()> {
     let args = ["diff", "--filename", "-"];
     let cluster = scenario.cluster;

@@ -1,4 +1,4 @@
-//! `ork e2e`: tests of Katalogs on the genuine control plane.
+//! `ork e2e`: tests of Katalogs on a real control plane.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use testbed::{ControlPlane, Options};
 
-/// Runs `ork e2e` with the control plane's own kubectl; JSON is printed.
+/// Runs `ork e2e` with the control plane's own kubectl.
 fn e2e(cluster: &ControlPlane, args: &[&str]) -> Result<Output> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let tools = cluster.assets().folder().to_path_buf();
@@ -27,10 +27,10 @@ fn e2e(cluster: &ControlPlane, args: &[&str]) -> Result<Output> {
     Ok(command.output()?)
 }
 
-/// The same on the control plane that runs.
+/// Runs `ork e2e` on that control plane.
 fn on(cluster: &ControlPlane, args: &[&str]) -> Result<Output> {
     let admin = cluster.admin();
-    let kubeconfig = admin.kubeconfig_path().to_str().context("a path is text")?;
+    let kubeconfig = admin.kubeconfig_path().to_str().context("not UTF-8")?;
     e2e(cluster, &[args, &["--kubeconfig", kubeconfig]].concat())
 }
 
@@ -39,7 +39,7 @@ fn text(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// What a kind of object is called that is there, in all namespaces.
+/// Returns the names of all objects of a kind, in all namespaces.
 fn names(cluster: &ControlPlane, kind: &str) -> Result<String> {
     let args = ["get", kind, "-A", "-o", "name"];
     let output = cluster.kubectl(&cluster.admin(), &args, None)?;
@@ -52,7 +52,7 @@ fn example(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A control plane of its own: the examples and the test of failures look at what is left in it.
+/// Runs on its own control plane, because it checks which objects are left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn examples_pass_failures_are_shown_and_nothing_is_left_behind() -> Result<()> {
     let cluster = ControlPlane::start(Options {
@@ -75,15 +75,15 @@ async fn examples_pass_failures_are_shown_and_nothing_is_left_behind() -> Result
     Ok(())
 }
 
-/// Every example that has an E2E.
+/// Checks that every example with an E2E passes.
 fn examples_pass(cluster: &ControlPlane) -> Result<()> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/...");
-    let examples = examples.to_str().context("a path is text")?;
+    let examples = examples.to_str().context("not UTF-8")?;
     let output = on(cluster, &[examples, "--output", "json"])?;
     let (out, err) = text(&output);
     ensure!(output.status.code() == Some(0), "{out}{err}");
     let json: Value = serde_json::from_str(&out)?;
-    let tests = json["tests"].as_array().context("tests")?;
+    let tests = json["tests"].as_array().context("no tests")?;
     ensure!(tests.len() >= 2, "{out}");
     let cases = tests.iter().filter_map(|test| test["cases"].as_array());
     let cases: Vec<&Value> = cases.flatten().collect();
@@ -95,7 +95,7 @@ fn examples_pass(cluster: &ControlPlane) -> Result<()> {
     Ok(())
 }
 
-/// A copy of the first example with other expectations.
+/// Copies the first example with other expectations; returns the path of the E2E.
 fn copy(folder: &Path, expect: &str) -> Result<PathBuf> {
     for name in ["katalog.yaml", "crd.yaml", "website.yaml"] {
         fs::copy(example("01-hello-website").join(name), folder.join(name))?;
@@ -187,7 +187,7 @@ fn what_exists_is_not_touched(cluster: &ControlPlane) -> Result<()> {
         "{out}"
     );
     let left = names(cluster, "websites")?;
-    ensure!(left.contains("/hello"), "the user's own Website is gone");
+    ensure!(left.contains("/hello"), "the user's Website is gone");
     let website = ["delete", "website", "hello"];
     cluster.kubectl(&admin, &website, None)?;
     let crd = [
@@ -200,7 +200,7 @@ fn what_exists_is_not_touched(cluster: &ControlPlane) -> Result<()> {
     Ok(())
 }
 
-/// A control plane that `ork` starts itself, of the binaries in a folder.
+/// Checks that `ork` starts a control plane from the binaries in a folder.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_control_plane_is_started_of_given_binaries() -> Result<()> {
     let cluster = ControlPlane::shared();

@@ -1,4 +1,4 @@
-//! Events that a Katalog declares, and custom resources that their operator deletes.
+//! `emit` and `cleanup`: Events that a Katalog declares, and custom resources that their operator deletes.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ async fn ponds(prefix: &str) -> Result<Scenario> {
     Scenario::with_katalog(prefix, &["kinds/crds.yaml"], PONDS).await
 }
 
-/// The notes of the declared Events about a pond, sorted, once there are that many.
+/// Waits for that many declared Events about a pond; returns their messages, sorted.
 async fn until_reported(scenario: &Scenario, name: &str, count: usize) -> Result<Vec<String>> {
     eventually("the declared Events", LIMIT, async || {
         let events = waters::warnings(scenario, name).await?;
@@ -61,7 +61,7 @@ async fn a_declared_event_is_sent_once_for_each_state_and_not_again_after_a_rest
         .await?;
     let both = ["a is 5 deep", "a is 6 deep"];
     ensure!(until_reported(&scenario, "a", 2).await? == both);
-    // A new process takes note of the state, and sends what begins later.
+    // A new process sends no Event for the existing state, only for later changes.
     scenario.kill9()?;
     scenario.start().await?;
     eventually("a pass of the new process", LIMIT, async || {
@@ -105,7 +105,7 @@ async fn a_resource_is_deleted_with_its_children_once_it_is_done() -> Result<()>
                 .is_some_and(|pond| pond["metadata"]["deletionTimestamp"].is_null())
         );
     }
-    // Without the label it goes too.
+    // Without the label it is deleted too.
     let label = json!({ "metadata": { "labels": { "orkestra.io/deletion-protection": null } } });
     objects.patch("held", &label).await?;
     objects.until_gone("held", LIMIT).await?;

@@ -1,4 +1,4 @@
-//! `enrich`: what belongs to children, as templates read it.
+//! `enrich`: templates read the objects that belong to children, such as pods, nodes, volumes and Jobs.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::scenario::{LIMIT, Scenario};
 use crate::waters;
 
-/// How soon a status field tells what a pod does. The promise is a second; the machine runs other tests meanwhile.
+/// The limit within which a status field follows a pod. The guarantee is one second; the machine runs other tests meanwhile.
 const SOON: Duration = Duration::from_secs(3);
 
 /// The node of the control plane.
@@ -34,7 +34,7 @@ async fn the_status_follows_pods_replica_sets_and_endpoints_without_asking_for_t
     }
 
     let pods = scenario.objects("pods").list().await?;
-    let pod = pods[0]["metadata"]["name"].as_str().context("a name")?;
+    let pod = pods[0]["metadata"]["name"].as_str().context("no name")?;
     let container = &pods[0]["spec"]["containers"][0];
     let status = json!({ "status": { "containerStatuses": [{
         "name": container["name"], "image": container["image"], "imageID": "", "ready": false, "restartCount": 9,
@@ -53,7 +53,7 @@ async fn the_status_follows_pods_replica_sets_and_endpoints_without_asking_for_t
     let written = Instant::now();
     apps.until_equal("web", "/status/crashing", json!(true), SOON)
         .await?;
-    println!("the status told of the crash after {:?}", written.elapsed());
+    println!("the status showed the crash after {:?}", written.elapsed());
     let asked = scenario.requests_since(mark)?;
     let reads: Vec<_> = asked
         .into_iter()
@@ -61,7 +61,7 @@ async fn the_status_follows_pods_replica_sets_and_endpoints_without_asking_for_t
         .collect();
     ensure!(reads.is_empty(), "{}", waters::lines(&reads));
 
-    // Another image is another revision, whose pods come under names of their own.
+    // Another image creates another ReplicaSet, whose pods have other names.
     apps.patch(
         "web",
         &json!({ "spec": { "image": "registry.example/app:2", "watched": false } }),
@@ -106,7 +106,7 @@ async fn children_report_nodes_warnings_volumes_jobs_and_load_balancers() -> Res
         apps.until_equal("web", pointer, value, LIMIT).await?;
     }
 
-    // Each change of what lies behind is told, though the child itself is as before.
+    // The status follows each change of these objects, although the child itself does not change.
     let zone = format!("zone-{}", scenario.namespace);
     let label = format!("topology.kubernetes.io/zone={zone}");
     scenario.kubectl(&["label", "node", NODE, "--overwrite", &label])?;

@@ -1,4 +1,4 @@
-//! What fails alone, what degrades an operator, and how it is told.
+//! Failures: a failed child does not block others, several failing resources degrade their operator, and each change is reported.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn running(prefix: &str) -> Result<Scenario> {
     Scenario::running(prefix, &["kinds/crds.yaml"], KATALOG).await
 }
 
-/// The Events about the Katalog with that reason.
+/// Returns the Events about the Katalog with that reason.
 async fn reported(scenario: &Scenario, reason: &str) -> Result<Vec<Value>> {
     let mut events = scenario.objects("events").list().await?;
     events
@@ -23,7 +23,7 @@ async fn reported(scenario: &Scenario, reason: &str) -> Result<Vec<Value>> {
     Ok(events)
 }
 
-/// How often they were told: an Event that comes again is counted up.
+/// Returns the number of times that the Events were sent: a repeated Event increases its count.
 fn times(events: &[Value]) -> u64 {
     let count = |event: &Value| event["series"]["count"].as_u64().unwrap_or(1);
     events.iter().map(count).sum()
@@ -42,7 +42,7 @@ async fn until_reported(scenario: &Scenario, reason: &str, expected: u64) -> Res
 pub(crate) async fn children_that_fail_keep_no_other_from_being_written_and_each_is_reported()
 -> Result<()> {
     let mut scenario = running("partial").await?;
-    // One cannot be named, one has no namespace to live in, one name is somebody else's.
+    // One child has an invalid name, one a missing namespace, and one the name of an object that Orkestra did not create.
     let foreign = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "deep-shore" }, "data": { "of": "others" } });
     scenario.objects("configmaps").create(&foreign).await?;
     let spec = json!({ "bed": "No Name At All", "colour": "blue", "elsewhere": "nowhere-at-all" });
@@ -59,10 +59,10 @@ pub(crate) async fn children_that_fail_keep_no_other_from_being_written_and_each
     assert_eq!(
         shore["data"],
         json!({ "of": "others" }),
-        "not ours to write"
+        "a foreign object was written"
     );
 
-    // Each is fixed by itself.
+    // Each failure is fixed separately.
     lakes
         .patch(
             "deep",
@@ -75,14 +75,14 @@ pub(crate) async fn children_that_fail_keep_no_other_from_being_written_and_each
         .until("deep-depth", "is written", LIMIT, |_| true)
         .await?;
     maps.delete("deep-shore").await?;
-    // Nobody is told when a stranger's object goes: it is looked for about every 30 s.
+    // The controller does not watch foreign objects: it retries about every 30 s.
     lakes
         .until("deep", "is ready", LIMIT * 2, crate::scenario::is_ready)
         .await?;
     scenario.check_running()
 }
 
-/// Waits until the Lake's condition names the three failures, and checks that they are to be tried again.
+/// Waits until the Lake's condition names the three failures, and checks that the pass will be retried.
 async fn the_status_names_all_three(lakes: &Objects) -> Result<()> {
     let failed = lakes
         .until("deep", "reports all three", LIMIT, |lake| {
@@ -96,7 +96,7 @@ async fn the_status_names_all_three(lakes: &Objects) -> Result<()> {
         })
         .await?;
     let ready = condition(&failed, "Ready").context("no condition")?;
-    // What is transient names the whole: it is tried again.
+    // The transient failure determines the reason, because the pass is retried.
     ensure!(ready["reason"] == "NamespaceMissing", "{ready}");
     ensure!(condition(&failed, "Stalled").is_none(), "{failed}");
     Ok(())
@@ -125,7 +125,7 @@ pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_reported_on
     let spec = |bed: &str| json!({ "bed": bed, "colour": "blue" });
     waters::lake(&scenario, "calm", &spec("sand")).await?;
     lakes.until_ready("calm").await?;
-    // Two of three that fail are too few, however often they are tried.
+    // Two failing resources of three are too few to degrade the operator, however often they are retried.
     waters::forbid_accounts(&scenario).await?;
     let failing =
         |name: &str| json!({ "bed": format!("bed-{name}"), "colour": "blue", "keeper": "yes" });
@@ -135,7 +135,7 @@ pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_reported_on
         waters::lake(&scenario, name, &failing(name)).await?;
         lakes.until(name, "fails", LIMIT, fails).await?;
     }
-    eventually("both are tried again", LIMIT, async || {
+    eventually("both are retried", LIMIT, async || {
         let page = scenario.page("/katalog/lake/health").await?;
         let failures = page["consecutiveFails"].as_u64();
         Ok(failures.is_some_and(|failures| failures > 4).then_some(()))
@@ -147,7 +147,7 @@ pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_reported_on
     waters::lake(&scenario, "three", &failing("three")).await?;
     everything_says_that_the_operator_is_degraded(&scenario).await?;
 
-    // More failures are no more news, and a success among them is no recovery.
+    // Further failures are not reported again, and a single success is no recovery.
     waters::lake(&scenario, "four", &failing("four")).await?;
     lakes.until("four", "fails", LIMIT, fails).await?;
     lakes
@@ -177,7 +177,7 @@ async fn everything_says_that_the_operator_is_degraded(scenario: &Scenario) -> R
         waters::text(reported, "/message").starts_with("lake: 3 of 4 custom resources fail"),
         "{reported}"
     );
-    // That it is so is no reason for the Katalog not to be ready: everything runs.
+    // A degraded operator does not make the Katalog unready: all operators run.
     ensure!(condition(&katalog, "Ready").is_some_and(|one| one["status"] == "True"));
     ensure!(
         scenario

@@ -1,4 +1,4 @@
-//! Fields that somebody else held and lets go of, and parts of children that nobody holds.
+//! Fields that an autoscaler releases are applied again, and an empty map that another field manager applies owns no fields.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::scenario::{LIMIT, Scenario, condition, input};
 
-/// A Website with a Deployment, a Service and a `ConfigMap`, ready, without resync.
+/// Starts a scenario without resync, with a ready Website that has a Deployment, a Service and a `ConfigMap`.
 async fn converged(prefix: &str) -> Result<Scenario> {
     let scenario = Scenario::running(prefix, &["website/crd.yaml"], "drift/katalog.yaml").await?;
     scenario.apply(&input("website/cr.yaml")?)?;
@@ -34,11 +34,11 @@ fn is_autoscaled(website: &Value) -> bool {
     message.is_some_and(|text| text.contains("`hello`") && text.contains("spec.replicas"))
 }
 
-/// Has an autoscaler scale the Deployment, and waits until that is reported.
+/// Creates an autoscaler for the Deployment and scales it, and waits until the condition `Autoscaled` is reported.
 async fn scaled(scenario: &Scenario) -> Result<()> {
     let scalers = scenario.objects("horizontalpodautoscalers");
     scalers.create(&autoscaler("hello")).await?;
-    // As the autoscaler's controller does it: by the scale subresource.
+    // Use the scale subresource, as the autoscaler's controller does.
     scenario.kubectl(&["scale", "deployment", "hello", "--replicas=5"])?;
     let websites = scenario.objects("websites");
     let website = websites
@@ -48,7 +48,7 @@ async fn scaled(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the Deployment has so many replicas by our own apply, and nobody is said to scale it.
+/// Waits until the controller has applied that number of replicas, and the condition `Autoscaled` is gone.
 async fn given_back(scenario: &Scenario, replicas: i64) -> Result<()> {
     let deployments = scenario.objects("deployments");
     deployments
@@ -85,14 +85,14 @@ async fn replicas_are_given_back_when_the_autoscaler_is_gone() -> Result<()> {
     scalers.delete("hello").await?;
     given_back(&scenario, 7).await?;
 
-    // One that turns to another workload lets go as well.
+    // An autoscaler that targets another workload releases `replicas` as well.
     scaled(&scenario).await?;
     let other = json!({ "spec": autoscaler("other")["spec"] });
     scalers.patch("hello", &other).await?;
     given_back(&scenario, 7).await?;
     scalers.delete("hello").await?;
 
-    // After a restart, whether it goes while nobody looks or later.
+    // The same with a restart: the autoscaler is deleted while no controller runs, or after the restart.
     scaled(&scenario).await?;
     scenario.kill9()?;
     scalers.delete("hello").await?;
@@ -102,7 +102,7 @@ async fn replicas_are_given_back_when_the_autoscaler_is_gone() -> Result<()> {
     scenario.kill9()?;
     scenario.start().await?;
     websites
-        .until("hello", "is looked after", LIMIT, is_autoscaled)
+        .until("hello", "is autoscaled", LIMIT, is_autoscaled)
         .await?;
     scenario
         .until_settled(Duration::from_secs(1), LIMIT)
@@ -136,7 +136,7 @@ async fn an_empty_map_that_another_applies_owns_nothing() -> Result<()> {
     let website = scenario.objects("websites").until_ready("hello").await?;
     assert_eq!(condition(&website, "FieldConflict"), None);
 
-    // What it does apply is its own.
+    // A field that the other field manager does apply is a conflict.
     let theirs = empty.replace("data: {}", "data: { colour: red }");
     let forced = [&apply[..], &["--force-conflicts"]].concat();
     scenario.kubectl_with(&forced, Some(&theirs))?;

@@ -1,4 +1,4 @@
-//! `ork run` and `ork release`: operators from files.
+//! `ork run` and `ork release`: operators from local files.
 
 use std::future::ready;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::waters;
 
 const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
 
-/// Files in a folder of their own, and a person who may do everything.
+/// A folder with the files, and a user with all permissions.
 struct Desk {
     scenario: Scenario,
     person: Identity,
@@ -35,10 +35,7 @@ impl Desk {
         let person = ControlPlane::shared()
             .identity(&format!("person-{}", scenario.namespace), &[SYSTEM_MASTERS])?;
         let only_ponds = waters::crds()?;
-        let only_ponds = only_ponds
-            .split("\n---\n")
-            .next()
-            .context("the first definition")?;
+        let only_ponds = only_ponds.split("\n---\n").next().context("no first CRD")?;
         scenario.file("crd.yaml", only_ponds)?;
         for name in ["setup.yaml", "pond.yaml"] {
             scenario.file(name, &input(&format!("run/{name}"))?)?;
@@ -79,12 +76,12 @@ impl Desk {
         spawn_guarded(&command, &folder.join("run.log"))
     }
 
-    /// The file with the faults of `ork run`.
+    /// Returns the path of the file with the faults of `ork run`.
     fn faults(&self) -> PathBuf {
         self.scenario.path("faults")
     }
 
-    /// Replaces a word of the Katalog's file, as an editor does: the whole file at once.
+    /// Replaces text in the Katalog's file. The file is replaced by a rename, as editors do.
     fn edit(&self, from: &str, to: &str) -> Result<()> {
         let text = std::fs::read_to_string(&self.katalog)?;
         ensure!(text.contains(from), "the Katalog has no {from}");
@@ -103,7 +100,7 @@ impl Desk {
     }
 }
 
-/// A chart beside the Katalog, and a file with values.
+/// A chart in the folder of the Katalog, and a file with values.
 const CHART: [(&str, &str); 4] = [
     (
         "clay/Chart.yaml",
@@ -177,11 +174,11 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
     maps.until_equal("bed-clay", "/data/layers", json!("red 20"), LIMIT)
         .await?;
 
-    // Of a repository, the newest version that the range permits.
+    // From a repository, the newest version within the range is used.
     maps.until_equal("loam", "/data/layers", json!("1.4.0 3"), LIMIT)
         .await?;
 
-    // A changed file is taken up, and a chart's, too.
+    // A changed file is reloaded, whether of a chart's values or the Katalog.
     desk.scenario.file("clay-values.yaml", "colour: brown\n")?;
     maps.until_equal("bed-clay", "/data/layers", json!("brown 20"), LIMIT)
         .await?;
@@ -198,14 +195,14 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
 
     release_removes_finalizers_and_labels(&desk).await?;
     maps.fetch("north-pond").await?;
-    // Nothing of ours is in the way of a deletion.
+    // No finalizer delays the deletion.
     ponds.delete("north").await?;
     ponds.until_gone("north", Duration::from_secs(5)).await
 }
 
-/// Checks that the first objects were applied in the order in which they need each other.
+/// Checks that the first objects were applied in the order of their dependencies.
 fn all_is_applied_in_order(desk: &Desk, mark: Mark) -> Result<()> {
-    // In that order: what it needs, what a Pond is, a Pond.
+    // The order is: the prerequisites, the CRD, the Pond, its child.
     let mut events = ControlPlane::shared().audit_since(mark)?;
     events.retain(|event| event.user == desk.person.user() && event.is_write() && event.code < 300);
     let first = |resource: &str, name: &str| {
@@ -235,14 +232,14 @@ async fn a_mistake_keeps_the_last_good_file(desk: &Desk, run: &Guarded) -> Resul
     let line = std::fs::read_to_string(&desk.katalog)?
         .lines()
         .position(|line| line.contains("onReconcile"))
-        .context("the line")?
+        .context("no such line")?
         + 1;
     desk.edit("onReconcile", "onReconsile")?;
     desk.until_logged(run, &format!("katalog.yaml:{line}:9"))
         .await?;
     ensure!(
         run.log().contains("`onReconcile`"),
-        "it names what is meant:\n{}",
+        "no suggestion is printed:\n{}",
         run.log()
     );
     maps.delete("north-pond").await?;
@@ -261,11 +258,11 @@ fn changes_and_finalizers_are_printed(said: &str) -> Result<()> {
         let object = |line: &&str| line.contains("ConfigMap") && line.contains("north-pond");
         let is_logged =
             (said.lines().filter(object)).any(|line| line.contains(&format!(" {done} ")));
-        ensure!(is_logged, "it does not say what was {done}:\n{said}");
+        ensure!(is_logged, "no line says {done}:\n{said}");
     }
     ensure!(
         said.contains("Finalizers remain") && said.contains("ork release -k"),
-        "it says nothing of finalizers:\n{said}"
+        "finalizers are not mentioned:\n{said}"
     );
     Ok(())
 }
@@ -284,7 +281,7 @@ async fn release_removes_finalizers_and_labels(desk: &Desk) -> Result<()> {
         !released["metadata"]["labels"]
             .to_string()
             .contains("orkestra"),
-        "labels of ours are left: {}",
+        "Orkestra's labels are left: {}",
         released["metadata"]
     );
     Ok(())
@@ -298,7 +295,7 @@ async fn ork_run_makes_children_as_the_definitions_in_the_cluster_have_them() ->
         .file("katalog.yaml", &input("run/typed.yaml")?)?;
     let mut run = desk.run()?;
     let lakes = desk.scenario.objects("lakes");
-    eventually("a Pond can be made", LIMIT, async || {
+    eventually("a Pond can be created", LIMIT, async || {
         let made = waters::pond(&desk.scenario, "north", &json!({ "depth": 7 })).await?;
         Ok(Some(made))
     })
@@ -311,7 +308,7 @@ async fn ork_run_makes_children_as_the_definitions_in_the_cluster_have_them() ->
     lakes
         .until_equal("north", "/spec/shores", json!([]), LIMIT)
         .await?;
-    // It ends when it cannot follow its files any more, and says why.
+    // `ork run` ends with a reason when it can no longer follow its files.
     strike(&desk.faults(), &[Task::Files.name()]).await?;
     ensure!(!run.wait(LIMIT)?.success(), "{}", run.log());
     desk.until_logged(&run, "task files ended").await?;
@@ -332,16 +329,16 @@ async fn ork_run_refuses_a_kind_that_a_katalog_in_the_cluster_claims() -> Result
     assert_eq!(status.code(), Some(1), "{said}");
     ensure!(
         said.contains("claimant") && said.contains("Pond"),
-        "it names Katalog and kind:\n{said}"
+        "Katalog and kind are not named:\n{said}"
     );
-    // It has written nothing before it found out.
+    // The claim is found before anything is written.
     assert_eq!(
         desk.scenario.objects("configmaps").get("ground").await?,
         None
     );
     assert_eq!(desk.scenario.objects("ponds").get("north").await?, None);
 
-    // Once the Katalog is gone, so is the claim.
+    // The claim ends when the Katalog is deleted.
     desk.scenario.objects("katalogs").delete("claimant").await?;
     let mut run = desk.run()?;
     desk.scenario
@@ -376,6 +373,6 @@ async fn ork_run_shows_a_mistake_in_a_file_before_it_asks_the_cluster() -> Resul
         .into_iter()
         .filter(|event| event.user == desk.person.user())
         .count();
-    assert_eq!(asked, 0, "it has asked the cluster");
+    assert_eq!(asked, 0, "requests were sent");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Every state of the objects of a kind, in the order in which the API server wrote them.
+//! A recorder of all states of the objects of a kind, in the order in which the API server wrote them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use tokio::task::JoinHandle;
 
 use crate::scenario::{LIMIT, Scenario};
 
-/// Records until it is dropped.
+/// A recorder that runs until it is dropped.
 pub(crate) struct Film {
     objects: Api<DynamicObject>,
     recorded: Arc<Mutex<Recorded>>,
     recording: JoinHandle<Result<()>>,
 }
 
-/// What the watch has delivered.
+/// The states that the watch has delivered.
 #[derive(Default)]
 struct Recorded {
     states: Vec<Value>,
@@ -32,7 +32,7 @@ struct Recorded {
 }
 
 impl Film {
-    /// Records the objects of a kind in the scenario's namespace: API version, kind and plural. It has begun when this returns.
+    /// Records the objects of a kind in the scenario's namespace: API version, kind and plural. The watch has begun on return.
     pub(crate) async fn start(scenario: &Scenario, kind: [&str; 3]) -> Result<Self> {
         let [api_version, kind, plural] = kind;
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -56,7 +56,7 @@ impl Film {
         })
     }
 
-    /// All states up to now, oldest first: it waits until the watch has delivered what a list returns.
+    /// Returns all states until now, oldest first. It waits until the watch has delivered everything that a list returns.
     pub(crate) async fn states(&self) -> Result<Vec<Value>> {
         let mut states = eventually("the watch has delivered everything", LIMIT, async || {
             let listed = self.objects.list(&ListParams::default()).await?.items;
@@ -98,10 +98,10 @@ async fn record(
                 recorded.states.push(serde_json::to_value(object)?);
             }
             watcher::Event::InitDone => {
-                // Whoever waits may have given up.
+                // The receiver may have been dropped.
                 let _ = begun.take().map(|begun| begun.send(()));
             }
-            // Everything that exists follows.
+            // The events of all existing objects follow.
             watcher::Event::Init => recorded.lock().latest.clear(),
         }
     }
@@ -113,7 +113,7 @@ fn uid_and_version(object: &DynamicObject) -> (Option<String>, Option<String>) {
     (metadata.uid.clone(), metadata.resource_version.clone())
 }
 
-/// The resourceVersion: in one etcd, a later write of any object has a greater one.
+/// Returns the resourceVersion: in one etcd, a later write of any object has a greater one.
 pub(crate) fn version(state: &Value) -> u64 {
     let text = state["metadata"]["resourceVersion"].as_str();
     text.and_then(|text| text.parse().ok()).unwrap_or_default()

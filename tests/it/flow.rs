@@ -1,4 +1,4 @@
-//! How the controller speaks to the API server: few connections, whatever it watches, and metrics that add up.
+//! Requests to the API server: all watches share few connections, children are written in waves, and the metrics are correct.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,12 +10,12 @@ use testbed::eventually;
 use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
 
-/// Established connections of the process to that port of this machine. Source: proc(5), /proc/net/tcp.
+/// Returns the number of established connections of the process to that port. Source: proc(5), /proc/net/tcp.
 fn connections(pid: u32, port: u16) -> Result<usize> {
     let folder = Path::new("/proc").join(pid.to_string());
     let mut sockets = HashSet::new();
     for entry in std::fs::read_dir(folder.join("fd"))? {
-        // One that was closed meanwhile is none.
+        // The descriptor was closed meanwhile.
         let Ok(target) = std::fs::read_link(entry?.path()) else {
             continue;
         };
@@ -36,7 +36,7 @@ fn connections(pid: u32, port: u16) -> Result<usize> {
     Ok(count)
 }
 
-/// A controller with eleven kinds of children, and a Pond that is ready.
+/// Starts a controller with eleven kinds of children, and a ready Pond.
 async fn running(pond: &str) -> Result<Scenario> {
     let katalog = input("quiet/katalog.yaml")?;
     let mut scenario = Scenario::new("flow").await?;
@@ -58,12 +58,12 @@ async fn watches_of_a_dozen_kinds_share_a_connection() -> Result<()> {
     let port = server.port_u16().context("a server without a port")?;
     let pid = scenario.pid().context("no controller runs")?;
     let count = connections(pid, port)?;
-    // One for watches, one for requests; a second one of each for those that were under way while the first was made.
+    // One for watches and one for requests; a second of each for those that were sent while the first was being established.
     ensure!((2..=4).contains(&count), "{count} connections");
     Ok(())
 }
 
-/// The wave that children of a kind are written in, by the kind's plural.
+/// Returns the wave in which children of a kind are written, by the kind's plural.
 fn wave(resource: &str) -> usize {
     match resource {
         "serviceaccounts" => 0,
@@ -77,13 +77,13 @@ async fn what_pods_use_is_there_before_what_makes_pods() -> Result<()> {
     let mark = Scenario::mark()?;
     let scenario = running("ordered").await?;
     let mut writes = scenario.writes_since(mark)?;
-    // The Pond itself, its Katalog and what is told of them.
+    // Leave out the Pond itself, its Katalog, and the revisions and Events about them.
     writes.retain(|write| {
         let resource = write.resource.as_str();
         let ours = ["ponds", "katalogs", "controllerrevisions", "events"];
         write.namespace == scenario.namespace && !ours.contains(&resource)
     });
-    // In the order in which they came in.
+    // Sort by the time at which the API server received them.
     writes.sort_by_key(|write| write.timestamp);
     let waves: Vec<usize> = writes.iter().map(|write| wave(&write.resource)).collect();
     ensure!(
@@ -97,11 +97,11 @@ async fn what_pods_use_is_there_before_what_makes_pods() -> Result<()> {
 #[tokio::test]
 async fn passes_and_requests_are_reported_as_they_are() -> Result<()> {
     let scenario = running("told").await?;
-    eventually("every pass is told with its cause", LIMIT, async || {
+    eventually("each pass is counted with a cause", LIMIT, async || {
         let labels = [("crd", "pond")];
         let reported = scenario.metric("orkestra_passes_total", &labels).await?;
         let passes = scenario.passes("pond").await?;
-        // Counts that fit a float.
+        // The counts are floats, so they are compared with a tolerance.
         Ok((passes > 0.5 && (reported - passes).abs() < 0.5).then_some(()))
     })
     .await?;
@@ -114,7 +114,7 @@ async fn passes_and_requests_are_reported_as_they_are() -> Result<()> {
     .await?;
     ensure!(scenario.metric("orkestra_requests_limit", &[]).await? > 3.5);
     let waited = scenario.metric("orkestra_requests_wait_seconds_count", &[]);
-    // Eleven children at least.
+    // At least one request for each of the eleven children.
     ensure!(waited.await? > 10.5);
     let delayed = scenario.series("orkestra_queue_oldest_seconds", &[("crd", "pond")]);
     ensure!(delayed.await?.len() == 1);

@@ -1,4 +1,4 @@
-//! A child for each element of a list or map.
+//! `forEach`: a child for each element of a list or map.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ async fn children_follow_the_elements_of_lists_and_maps() -> Result<()> {
     assert_eq!(maps.fetch("elms-pump-deep").await?["data"]["speed"], "7");
     assert_eq!(maps.get("elms-pump-flat").await?, None);
 
-    // Another order is nothing to write but the status of the new generation.
+    // Another order of the elements causes no write but that of the status, for the new generation.
     let mark = Scenario::mark()?;
     groves
         .patch(
@@ -51,7 +51,7 @@ async fn children_follow_the_elements_of_lists_and_maps() -> Result<()> {
         .await?;
     maps.fetch("elms-eu").await?;
 
-    // Names that collide are told, and nothing is lost.
+    // Duplicate names are reported, and the existing child stays.
     groves
         .patch("elms", &json!({ "spec": { "regions": ["eu", "eu"] } }))
         .await?;

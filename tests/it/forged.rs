@@ -1,4 +1,4 @@
-//! Marks that a user of a kind wrote on a custom resource of their own: they silence nobody, and hold nothing.
+//! Forged marks: an inventory or child that a user forges stops no operator, blocks no deletion and degrades no operator.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::scenario::{LIMIT, Scenario, condition, input};
 
 const INVENTORY: &str = "orkestra.orkspace.io/inventory";
 
-/// An inventory that names a kind that the operator may not read, kinds that nobody serves, and things that it never made.
+/// Returns an inventory with a kind that the operator may not read, unserved kinds, and objects that it did not create.
 fn forged() -> String {
     let invented: Vec<String> = (0..3000)
         .map(|n| format!("Kind{n}.invented.example"))
@@ -65,7 +65,7 @@ async fn a_forged_inventory_is_reported_ignored_and_corrected() -> Result<()> {
     })
     .await?;
     ensure!(notes.len() == 1, "it is reported more than once: {notes:?}");
-    // Later, while it is looked after.
+    // Forge it again, on an orchard that is already reconciled.
     orchards.patch("north", &forge()).await?;
     neighbours.ensure_followed().await?;
     orchards
@@ -80,7 +80,7 @@ async fn a_forged_inventory_is_reported_ignored_and_corrected() -> Result<()> {
         .map(|request| request.resource.as_str())
         .filter(|resource| foreign(resource))
         .collect();
-    ensure!(asked.is_empty(), "it asked for {asked:?}");
+    ensure!(asked.is_empty(), "it requested {asked:?}");
     Ok(())
 }
 
@@ -124,13 +124,13 @@ async fn a_katalog_is_released_though_a_resource_has_a_forged_inventory() -> Res
     assert_eq!(
         labels.get("app"),
         Some(&json!("theirs")),
-        "a label of theirs is gone"
+        "the user's label is gone"
     );
     assert_eq!(finalizers(&north), ["example.org/theirs"]);
     Ok(())
 }
 
-/// Writes a `ConfigMap` that has every mark of a child of the orchard, field manager included, and is held by a finalizer.
+/// Applies a `ConfigMap` with all marks of a child of the orchard, including the field manager, and with a finalizer.
 fn forge_child(scenario: &Scenario, namespace: &str, orchard: &Value) -> Result<()> {
     let labels = json!({
         "orkestra.orkspace.io/managed": "true",
@@ -191,7 +191,7 @@ async fn an_object_in_a_namespace_where_no_children_are_permitted_is_ignored_and
         Ok(())
     };
     is_left().await?;
-    // Neither is it waited for, when its orchard is deleted.
+    // The deletion of its orchard does not wait for it.
     orchards.delete("north").await?;
     orchards.until_gone("north", LIMIT).await?;
     is_left().await?;
@@ -221,7 +221,7 @@ async fn a_child_in_a_namespace_that_only_an_earlier_revision_permits_is_still_d
     scenario.objects("orchards").until_ready("north").await?;
     let there = scenario.objects_in(&elsewhere, "configmaps");
     there.fetch("north-ladder").await?;
-    // After a restart, only the status of the Katalog tells where there may be children.
+    // After a restart, only the status of the Katalog shows in which namespaces children may exist.
     scenario.kill9()?;
     scenario.apply(&katalog)?;
     scenario.start().await?;
@@ -273,7 +273,7 @@ async fn an_inventory_that_names_a_kind_of_an_earlier_revision_makes_no_operator
     };
     let waters = scenario
         .objects("katalogs")
-        .until("waters", "remarks on Secrets", LIMIT, is_remarked)
+        .until("waters", "reports Secrets", LIMIT, is_remarked)
         .await?;
     let row = row(&waters).unwrap_or_default();
     assert_eq!(

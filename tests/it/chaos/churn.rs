@@ -1,4 +1,4 @@
-//! Users: they make, change and delete ponds and lakes, edit the Katalog, and meddle with children.
+//! Users: they create, change and delete ponds and lakes, edit the Katalog, and change or delete children.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,23 +16,23 @@ use crate::waters;
 
 const PONDS: usize = 14;
 const LAKES: usize = 5;
-/// How long a user tries to get done what the API server does not answer.
+/// The time for which a user retries a request that the API server does not answer.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// A step this often.
+/// The pause between two steps.
 const PAUSE: Duration = Duration::from_millis(120);
 
-/// What there should be.
+/// The state that the users want.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Wanted {
     /// Specs of the ponds by name.
     pub(super) ponds: BTreeMap<String, Value>,
     /// Specs of the lakes by name.
     pub(super) lakes: BTreeMap<String, Value>,
-    /// Of the Katalog.
+    /// The edition of the Katalog.
     pub(super) edition: u64,
 }
 
-/// Where users work; their requests do not pass a proxy.
+/// The objects that users work on. Their requests do not pass a proxy.
 #[derive(Clone)]
 pub(super) struct Place {
     pub(super) ponds: Objects,
@@ -47,31 +47,31 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The Katalog in that edition.
+    /// Returns the text of the Katalog in that edition.
     pub(super) fn katalog_text(&self, edition: u64) -> String {
         self.katalog.replace("EDITION", &format!("e{edition}"))
     }
 
-    /// The same, read.
+    /// Returns the Katalog in that edition, parsed.
     pub(super) fn katalog(&self, edition: u64) -> Result<Value> {
         Ok(serde_saphyr::from_str(&self.katalog_text(edition))?)
     }
 }
 
-/// Users with a seed.
+/// The users, whose steps are random with a seed.
 pub(super) struct Churn {
     place: Place,
     dice: StdRng,
     steps: u64,
     pub(super) wanted: Wanted,
-    /// How often ponds of that name were made.
+    /// The number of times that an object of that name was created.
     pub(super) made: BTreeMap<String, usize>,
-    /// What was done, by name.
+    /// The number of successful actions, by name.
     pub(super) done: BTreeMap<&'static str, u64>,
 }
 
 impl Churn {
-    /// Nothing is there yet but the Katalog, in edition 0.
+    /// Returns users before their first step: only the Katalog exists, in edition 0.
     pub(super) fn new(place: Place, seed: u64) -> Self {
         Self {
             place,
@@ -83,7 +83,7 @@ impl Churn {
         }
     }
 
-    /// Works until `ended`.
+    /// Runs steps until `ended`.
     pub(super) async fn run(mut self, ended: tokio::sync::watch::Receiver<bool>) -> Result<Self> {
         while !*ended.borrow() {
             self.step().await?;
@@ -107,7 +107,7 @@ impl Churn {
         *self.done.entry(what).or_default() += 1;
     }
 
-    /// Makes, changes or deletes one.
+    /// Creates, changes or deletes a pond or lake.
     async fn change(&mut self, kind: &'static str) -> Result<()> {
         let (objects, prefix, most) = match kind {
             "Pond" => (self.place.ponds.clone(), "p", PONDS),
@@ -157,8 +157,7 @@ impl Churn {
         Ok(())
     }
 
-    /// Changes or deletes a child behind the controller's back. Whether it is there, and whether the API server answers, is
-    /// chance.
+    /// Changes or deletes a child directly. The attempt may fail: the child may not exist, and the API server may not answer.
     async fn meddle(&mut self) -> Result<()> {
         let ponds: Vec<_> = self.wanted.ponds.keys().cloned().collect();
         let Some(pond) = ponds.choose(&mut self.dice).cloned() else {
@@ -185,7 +184,7 @@ impl Churn {
         Ok(())
     }
 
-    /// Deletes a Job that the pond's inventory tells of: it must not come back.
+    /// Deletes a Job that the pond's inventory lists: the controller must not create it again.
     async fn delete_a_job(&mut self) -> Result<()> {
         let ponds: Vec<_> = self.wanted.ponds.keys().cloned().collect();
         let Some(pond) = ponds.choose(&mut self.dice) else {
@@ -204,17 +203,17 @@ impl Churn {
     }
 }
 
-/// Does it again until the API server has answered that it is done.
+/// Retries a request until the API server reports success.
 async fn surely<T>(what: &str, ask: impl AsyncFn() -> Result<T>) -> Result<T> {
     eventually(what, PATIENCE, async || match ask().await {
-        // To ask again would change nothing.
+        // A retry would get the same answer.
         Err(error) if matches!(code(&error), Some(400 | 403 | 422)) => Ok(Some(Err(error))),
         other => other.map(|value| Some(Ok(value))),
     })
     .await?
 }
 
-/// Whether the API server says that there is no object of that name: one that has just started may not know the kind yet.
+/// Returns true for a 404 that names the object: an API server that has just started may not know the kind yet.
 fn is_absent(error: &anyhow::Error, name: &str) -> bool {
     match error.downcast_ref::<kube::Error>() {
         Some(kube::Error::Api(status)) if status.code == 404 => {
@@ -235,25 +234,25 @@ async fn delete(objects: &Objects, name: &str) -> Result<()> {
     .await
 }
 
-/// Makes one; false where its predecessor is still on its way out.
+/// Creates an object; returns false if its predecessor is still being deleted.
 async fn create(objects: &Objects, kind: &str, name: &str, spec: &Value) -> Result<bool> {
     let wanted = json!({
         "apiVersion": format!("{GROUP}/v1alpha1"), "kind": kind,
         "metadata": { "name": name }, "spec": spec,
     });
-    surely(&format!("{name} is made"), async || {
+    surely(&format!("{name} is created"), async || {
         let Err(error) = objects.create(&wanted).await else {
             return Ok(true);
         };
         if code(&error) != Some(409) {
             return Err(error);
         }
-        // Perhaps by an earlier try, whose answer was lost.
-        let found = objects.get(name).await?.context("it is gone already")?;
+        // An earlier attempt may have created it, and its answer was lost.
+        let found = objects.get(name).await?.context("it is already deleted")?;
         match found["metadata"]["deletionTimestamp"].is_string() {
             true => Ok(false),
             false if found["spec"] == *spec => Ok(true),
-            false => bail!("{name} is there with {}", found["spec"]),
+            false => bail!("{name} exists with {}", found["spec"]),
         }
     })
     .await

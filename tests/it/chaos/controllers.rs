@@ -1,4 +1,4 @@
-//! The processes of `ork controller`, each behind a proxy of its own.
+//! The processes of `ork controller`, each behind its own proxy.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::schedule::LEASE_NAMESPACE;
 use crate::private::Private;
 use crate::scenario;
 
-/// One process and its successors.
+/// A controller process and the processes that replace it.
 pub(super) struct Controller {
     pub(super) proxy: Arc<Proxy>,
     process: Option<Guarded>,
@@ -21,7 +21,7 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    /// One that does not run yet; it logs to that file.
+    /// Returns a controller that is not started yet and that logs to `log`.
     pub(super) fn new(proxy: Proxy, log: PathBuf) -> Self {
         Self {
             proxy: Arc::new(proxy),
@@ -31,13 +31,13 @@ impl Controller {
         }
     }
 
-    /// Starts it, unless it runs. One that has ended is an error: whatever its API server does, it stays.
+    /// Starts the process unless it runs. A process that has ended is an error: no failure of its API server may end it.
     pub(super) fn ensure_runs(&mut self) -> Result<()> {
         if let Some(process) = &mut self.process {
             let Some(status) = process.status()? else {
                 return Ok(());
             };
-            // Another process may have taken the port.
+            // No error if another process has taken the port.
             let log = self.log();
             let last = log.lines().last().unwrap_or_default();
             if !last.contains("in use") {
@@ -54,17 +54,17 @@ impl Controller {
         Ok(())
     }
 
-    /// Ends it with SIGKILL.
+    /// Kills the process with SIGKILL.
     pub(super) fn kill(&mut self) -> Result<()> {
         self.ensure_runs()?;
-        let mut process = self.process.take().context("it runs")?;
+        let mut process = self.process.take().context("it does not run")?;
         process.kill()
     }
 
-    /// Ends it with SIGTERM, in order or not: the API server may be away.
+    /// Ends the process with SIGTERM. Its exit status is not checked: the API server may be unreachable.
     pub(super) fn terminate(&mut self) -> Result<()> {
         self.ensure_runs()?;
-        let mut process = self.process.take().context("it runs")?;
+        let mut process = self.process.take().context("it does not run")?;
         process.signal(Signal::Term)?;
         process.wait(scenario::LIMIT).map(drop)
     }
@@ -73,22 +73,22 @@ impl Controller {
         self.log.with_extension("faults")
     }
 
-    /// Ends one of its tasks, or the next one of that name that starts. One that is not read before the process is killed
-    /// strikes its successor.
+    /// Ends a task of that name, or the next one that starts. If the process is killed before it reads the request, its successor
+    /// reads it.
     pub(super) fn end_task(&self, task: Task) -> Result<()> {
         let new = self.log.with_extension("new-faults");
         std::fs::write(&new, task.name())?;
         Ok(std::fs::rename(new, self.faults())?)
     }
 
-    /// Has it stand still, or go on.
+    /// Stops the process with SIGSTOP, or continues it with SIGCONT.
     pub(super) fn pause(&mut self, paused: bool) -> Result<()> {
         let signal = if paused { Signal::Stop } else { Signal::Cont };
         let process = self.process.as_mut().context("it is not running")?;
         process.signal(signal)
     }
 
-    /// The page `/katalog`.
+    /// Returns the page `/katalog`.
     pub(super) async fn page(&self) -> Result<Value> {
         let answer = scenario::ask(&self.listen, "/katalog").await?;
         let (_, body) = answer
@@ -97,7 +97,7 @@ impl Controller {
         Ok(serde_json::from_str(body)?)
     }
 
-    /// Lines that tell of a panic that nobody asked for.
+    /// Returns the log lines of panics, without those that the test itself caused.
     pub(super) fn panics(&self) -> Vec<String> {
         let log = self.log();
         let unasked =
@@ -106,7 +106,7 @@ impl Controller {
         lines.map(str::to_owned).collect()
     }
 
-    /// Everything that it and its predecessors have logged.
+    /// Returns the log of the process and its predecessors.
     pub(super) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }

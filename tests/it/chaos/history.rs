@@ -1,4 +1,4 @@
-//! What there ever was: Jobs and drawn passwords by the custom resource that they belong to.
+//! The history of a run: all Jobs and generated passwords that ever existed, by the custom resource that owns them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,14 +19,14 @@ struct Seen {
     passwords: ByOwner,
 }
 
-/// Watches as the administrator, past the proxies. It ends with this value.
+/// Watches of Jobs and Secrets, as the administrator and not through the proxies. They end when this value is dropped.
 pub(super) struct History {
     seen: Arc<Mutex<Seen>>,
     _tasks: JoinSet<()>,
 }
 
 impl History {
-    /// Starts to watch the Jobs and Secrets of a namespace.
+    /// Starts watches of the Jobs and Secrets of a namespace.
     pub(super) fn start(client: &Client, namespace: &str) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let mut tasks = JoinSet::new();
@@ -42,12 +42,12 @@ impl History {
         }
     }
 
-    /// The uids of all Jobs.
+    /// Returns the uids of all Jobs.
     pub(super) fn jobs(&self) -> ByOwner {
         self.read(|seen| seen.jobs.clone())
     }
 
-    /// The values of all passwords.
+    /// Returns the values of all passwords.
     pub(super) fn passwords(&self) -> ByOwner {
         self.read(|seen| seen.passwords.clone())
     }
@@ -57,7 +57,7 @@ impl History {
     }
 }
 
-/// Writes down what a watch tells, which begins anew whenever it breaks.
+/// Records the objects of a watch, which is restarted whenever it breaks.
 async fn follow(objects: Api<DynamicObject>, seen: Arc<Mutex<Seen>>) {
     let events = watcher(objects, watcher::Config::default()).default_backoff();
     let mut objects = std::pin::pin!(events.touched_objects());

@@ -1,17 +1,17 @@
-//! Chaos: everything goes wrong at once, under churn, and afterwards everything is as declared.
+//! Chaos: all kinds of faults at once, while users change resources; afterwards everything is as declared.
 //!
 //! ```text
 //!  users (churn) ──────────────────────────────────────────┐
 //!                                                          ▼
-//!  ork controller ──► proxy: refuses, loses, hangs, cuts ──► API server, killed ──► etcd, stands still
-//!    killed, paused, robbed of its Lease, tasks ended,     ▲
-//!    permissions taken                                     │
-//!  a tenant who means ill ─────────────────────────────────┤
-//!  history ── what there ever was ─────────────────────────┘
+//!  ork controller ──► proxy: refuses, loses, hangs, cuts ──► API server, killed ──► etcd, paused
+//!    killed, paused, its Lease taken, tasks ended,         ▲
+//!    permissions removed                                   │
+//!  hostile tenant ─────────────────────────────────────────┤
+//!  history: all Jobs and passwords that ever existed ──────┘
 //! ```
 //!
-//! `CHAOS_SECONDS` says how long, `CHAOS_SEED` what happens, `CHAOS_LOGS` names a folder where all logs are kept. The seed
-//! decides which faults come in which order; the machine, what they meet.
+//! `CHAOS_SECONDS` sets the duration, `CHAOS_SEED` the seed, and `CHAOS_LOGS` a folder to which all logs are copied. The seed
+//! determines the faults and their order, but not the timing, which depends on the machine.
 
 mod churn;
 mod controllers;
@@ -38,16 +38,16 @@ use crate::scenario::{LIMIT, Objects};
 use crate::waters;
 
 const GROUP: &str = "chaos.example.org";
-/// How long CI has.
+/// The default duration, as CI runs it.
 const SECONDS: u64 = 90;
-/// What CI plays.
+/// The default seed, as CI runs it.
 const SEED: u64 = 6;
-/// How many processes run.
+/// The number of controller processes.
 const CONTROLLERS: u64 = 2;
-/// How long everything may take to converge after the faults: a request that hangs takes 30 s, and the scheduler and the simulated
-/// node pause for up to a minute each before they list what they missed.
+/// The limit for convergence after the faults: a request that hangs takes 30 s, and the scheduler and the simulated node wait for
+/// up to a minute each before they list the objects that they missed.
 const CONVERGED: Duration = Duration::from_mins(5);
-/// How long nothing must be written.
+/// The time in which nothing may be written.
 const QUIET: Duration = Duration::from_secs(8);
 
 fn variable(name: &str, default: u64) -> Result<u64> {
@@ -57,22 +57,22 @@ fn variable(name: &str, default: u64) -> Result<u64> {
     }
 }
 
-/// The control plane, the controllers and what watches them.
+/// The control plane, the controllers and the history.
 struct Chaos {
     private: Arc<Private>,
     far: String,
     place: Place,
     controllers: Vec<Controller>,
     history: History,
-    /// Ponds and `ConfigMaps` in a namespace of a tenant who means ill.
+    /// Ponds and `ConfigMaps` in the namespace of the hostile tenant.
     hostile: (Objects, Objects),
     diary: Arc<Diary>,
-    /// The administrator's client, which gives up early.
+    /// The administrator's client, with short timeouts and without retries.
     client: kube::Client,
 }
 
 impl Chaos {
-    /// A control plane with the Katalog, its controllers behind their proxies.
+    /// Starts a control plane with the Katalog, and the controllers behind their proxies.
     async fn start(seed: u64) -> Result<Self> {
         let options = Options {
             nodes: true,
@@ -121,7 +121,7 @@ impl Chaos {
         Ok(chaos)
     }
 
-    /// Lets everything go wrong; what the users wanted in the end.
+    /// Applies all faults for that time, and returns the users with the state that they want at the end.
     async fn rage(&mut self, seed: u64, time: Duration) -> Result<Churn> {
         let until = Instant::now() + time;
         let proxies: Vec<_> = self
@@ -167,12 +167,12 @@ impl Chaos {
     /// Waits until everything is as the users wanted it.
     async fn converge(&mut self, churn: &Churn) -> Result<()> {
         let started = Instant::now();
-        // This judges Orkestra, and not how Kubernetes' own controllers recover.
+        // The test judges how Orkestra recovers, not how Kubernetes' own controllers do.
         tokio::task::block_in_place(|| self.private.cluster.restart_controllers())?;
         let mut reported = 0;
         eventually("everything is as declared", CONVERGED, async || {
             for controller in &mut self.controllers {
-                // One that has ended comes to no end.
+                // A controller that has ended fails the test at once: a retry would not help.
                 if let Err(error) = controller.ensure_runs() {
                     return Ok(Some(Err(error)));
                 }
@@ -193,7 +193,7 @@ impl Chaos {
         Ok(())
     }
 
-    /// Waits until nobody has anything to do any more.
+    /// Waits until the controllers write nothing, and one of them leads with empty queues.
     async fn settle(&self) -> Result<()> {
         eventually("everything is quiet", CONVERGED, async || {
             let mark = self.private.cluster.mark()?;
@@ -237,7 +237,7 @@ impl Chaos {
 }
 
 impl Drop for Chaos {
-    /// The test harness shows what a test has printed only if it failed.
+    /// Prints the end of the logs, which the test harness shows only if the test failed.
     fn drop(&mut self) {
         for controller in &self.controllers {
             println!("--- {:?}", controller.proxy.counts());
@@ -253,7 +253,7 @@ impl Drop for Chaos {
     }
 }
 
-/// Copies every log of a control plane's folder.
+/// Copies all logs in a control plane's folder.
 fn keep_logs(from: &Path, to: &Path) -> Result<()> {
     std::fs::create_dir_all(to)?;
     for folder in [from.to_owned(), from.join("logs")] {

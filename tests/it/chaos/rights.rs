@@ -1,4 +1,4 @@
-//! What `ork` may do, taken away and given back.
+//! The permissions of `ork`: they are read, removed and restored.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use tokio::time::sleep;
 use crate::private::Private;
 use crate::scenario::Objects;
 
-/// How long it may take, while the control plane suffers.
+/// The time for which a request is retried while the control plane fails.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// How soon it is tried again.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The cluster roles that `ork` is bound to, with their rules.
+/// Returns the cluster roles that `ork` is bound to, with their rules.
 pub(super) async fn granted(private: &Private) -> Result<Vec<(String, Vec<Value>)>> {
     let [bindings, roles] = ["clusterrolebindings", "clusterroles"]
         .map(|plural| Objects::of_cluster(&private.client, plural));
@@ -52,7 +52,7 @@ async fn read(
     Ok(granted)
 }
 
-/// Gives a cluster role those rules.
+/// Replaces the rules of a cluster role.
 pub(super) async fn grant(private: &Private, role: &str, rules: &[Value]) -> Result<()> {
     let cluster_roles = Objects::of_cluster(&private.client, "clusterroles");
     let patch = json!({ "rules": rules });

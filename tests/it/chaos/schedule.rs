@@ -1,5 +1,5 @@
-//! What goes wrong, and when: two decks of faults, one of the control plane and the network, one of the controllers. Each is
-//! shuffled with the seed and dealt until the time is up, and once through at least.
+//! The faults and their order: two decks, one of the control plane and the network, one of the controllers. Each is shuffled with
+//! the seed and dealt until the time is up, and at least once in full.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::rights;
 use crate::private::Private;
 use crate::scenario::Objects;
 
-/// What goes wrong all the time.
+/// The faults that are always active.
 pub(super) const WEATHER: Faults = Faults {
     too_many: 10,
     internal: 10,
@@ -34,7 +34,7 @@ pub(super) const WEATHER: Faults = Faults {
     expired: 10,
     short: 60,
 };
-/// What goes wrong in a storm.
+/// The faults during a storm.
 const STORM: Faults = Faults {
     too_many: 150,
     internal: 120,
@@ -47,20 +47,20 @@ const STORM: Faults = Faults {
     short: 300,
 };
 
-/// The Lease that controllers compete for, and where it is.
+/// The name of the Lease that controllers compete for; its namespace follows.
 pub(super) const LEASE: &str = "orkestra";
 pub(super) const LEASE_NAMESPACE: &str = "orkestra-system";
-/// How long a stranger tries to take it, while the API server may be away.
+/// The time for which the test retries to take the Lease, as the API server may be unreachable.
 const STEALTH: Duration = Duration::from_mins(2);
 
-/// What happened, for whoever reads why a test failed.
+/// A log of events, printed when the test fails.
 pub(super) struct Diary {
     began: Instant,
     counts: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl Diary {
-    /// It begins now.
+    /// Returns an empty diary, whose time starts now.
     pub(super) fn new() -> Self {
         Self {
             began: Instant::now(),
@@ -80,14 +80,14 @@ impl Diary {
         println!("{:7.1} s  {line}", self.began.elapsed().as_secs_f64());
     }
 
-    /// How often what happened.
+    /// Returns the number of events, by name.
     pub(super) fn counts(&self) -> BTreeMap<&'static str, u64> {
         let counts = &self.counts;
         counts.lock().clone()
     }
 }
 
-/// A deck of faults with its dice.
+/// A deck of faults with its random number generator.
 struct Deck<F: 'static> {
     all: &'static [F],
     left: Vec<F>,
@@ -107,7 +107,7 @@ impl<F: Copy> Deck<F> {
         }
     }
 
-    /// The next one; none when the time is up and each was dealt.
+    /// Returns the next fault, or `None` when the time is up and each fault was dealt.
     fn deal(&mut self) -> Option<F> {
         if self.dealt >= self.all.len() && Instant::now() >= self.until {
             return None;
@@ -120,7 +120,7 @@ impl<F: Copy> Deck<F> {
         self.left.pop()
     }
 
-    /// A time between those, in milliseconds.
+    /// Returns a random time between two numbers of milliseconds.
     fn between(&mut self, least: u64, most: u64) -> Duration {
         Duration::from_millis(self.dice.random_range(least..most))
     }
@@ -148,7 +148,7 @@ const OUTAGES: [Outage; 8] = [
     Outage::TakeRights,
 ];
 
-/// Breaks the control plane and the network, one thing after the other; in the end all is as before.
+/// Applies faults to the control plane and the network, one after the other. At the end none is active.
 pub(super) async fn break_cluster(
     private: Arc<Private>,
     proxies: Vec<Arc<Proxy>>,
@@ -162,7 +162,7 @@ pub(super) async fn break_cluster(
         match outage {
             Outage::RestartApiServer => restart_api_server(&private, time, &diary).await?,
             Outage::PauseEtcd => {
-                diary.note("etcd stands still", &format!(" for {time:?}"));
+                diary.note("etcd paused", &format!(" for {time:?}"));
                 private.cluster.pause_etcd(true)?;
                 sleep(time).await;
                 private.cluster.pause_etcd(false)?;
@@ -199,12 +199,12 @@ pub(super) async fn break_cluster(
     Ok(())
 }
 
-/// Kills the API server and starts it again after that time.
+/// Kills the API server and restarts it after that time.
 async fn restart_api_server(private: &Arc<Private>, time: Duration, diary: &Diary) -> Result<()> {
     diary.note("API server killed", &format!(" for {time:?}"));
     blocking(private, |private| private.cluster.stop_api_server()).await?;
     sleep(time).await;
-    // The garbage collector took the kinds that were not served yet for gone.
+    // The garbage collector treats kinds that were not served yet as removed, until it discovers them again.
     blocking(private, |private| {
         private.cluster.start_api_server()?;
         private.cluster.relearn_kinds()
@@ -214,7 +214,7 @@ async fn restart_api_server(private: &Arc<Private>, time: Duration, diary: &Diar
     Ok(())
 }
 
-/// Takes each rule from each of the roles of `ork` in turn, for that time, and restores them.
+/// Removes each rule of each role of `ork` in turn for that time, and restores it.
 async fn take_rights(private: &Private, time: Duration, diary: &Diary) -> Result<()> {
     for (role, rules) in rights::granted(private).await? {
         for taken in 0..rules.len() {
@@ -222,7 +222,7 @@ async fn take_rights(private: &Private, time: Duration, diary: &Diary) -> Result
             let rule = fewer.remove(taken);
             let detail = format!(" by {role} for {time:?}: {rule}");
             diary.note("permissions taken", &detail);
-            // This restores the rule that was taken before.
+            // This also restores the rule that was removed before.
             rights::grant(private, &role, &fewer).await?;
             sleep(time).await;
         }
@@ -231,7 +231,7 @@ async fn take_rights(private: &Private, time: Duration, diary: &Diary) -> Result
     Ok(())
 }
 
-/// Runs what blocks on a thread where it may.
+/// Runs a blocking function on a thread for blocking work.
 async fn blocking(
     private: &Arc<Private>,
     what: impl FnOnce(&Private) -> Result<()> + Send + 'static,
@@ -239,7 +239,7 @@ async fn blocking(
     let private = private.clone();
     tokio::task::spawn_blocking(move || what(&private))
         .await
-        .context("it panicked")?
+        .context("the blocking function panicked")?
 }
 
 #[derive(Clone, Copy)]
@@ -252,7 +252,7 @@ enum Blow {
     EndTask,
 }
 
-/// Tasks that are ended, those of operators more often than there are kinds of them. `Release` is not among them: the Katalog keeps
+/// The tasks that are ended; those listed twice, of operators, are ended more often. `Release` is not listed: the Katalog keeps
 /// its kinds.
 const TASKS: [Task; 22] = [
     Task::Driver,
@@ -278,7 +278,7 @@ const TASKS: [Task; 22] = [
     Task::Connection,
     Task::Signals,
 ];
-/// How many at a time.
+/// The number of tasks that one `EndTask` ends.
 const TASKS_AT_ONCE: usize = 3;
 
 const BLOWS: [Blow; 7] = [
@@ -291,7 +291,7 @@ const BLOWS: [Blow; 7] = [
     Blow::EndTask,
 ];
 
-/// Kills and restarts controllers, one after the other; in the end all run.
+/// Applies faults to the controllers, one after the other. At the end all run.
 pub(super) async fn break_controllers(
     mut controllers: Vec<Controller>,
     leases: Objects,
@@ -314,11 +314,11 @@ pub(super) async fn break_controllers(
                 sleep(time).await;
             }
             Blow::KillSoon => {
-                let detail = format!(": {which}, anew after {time:?}");
+                let detail = format!(": {which}, and again after {time:?}");
                 diary.note("controller killed", &detail);
                 controller.kill()?;
                 controller.ensure_runs()?;
-                // From before its caches are filled to in the middle of the work.
+                // The second kill comes at any time between the start, with empty caches, and the middle of the work.
                 sleep(time).await;
                 controller.kill()?;
             }
@@ -329,7 +329,7 @@ pub(super) async fn break_controllers(
             }
             Blow::Pause => {
                 let detail = format!(": {which}, for {:?}", time * 4);
-                diary.note("controller stands still", &detail);
+                diary.note("controller paused", &detail);
                 controller.pause(true)?;
                 sleep(time * 4).await;
                 controller.pause(false)?;
@@ -351,7 +351,7 @@ pub(super) async fn break_controllers(
     Ok(controllers)
 }
 
-/// A stranger takes the Lease and is never heard of again; from whom. The API server may be away meanwhile.
+/// Takes the Lease for a holder that never renews it; returns the previous holder. Retries while the API server is unreachable.
 async fn steal(leases: &Objects) -> Result<String> {
     let until = Instant::now() + STEALTH;
     loop {

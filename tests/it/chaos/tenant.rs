@@ -1,6 +1,6 @@
-//! A tenant who may write ponds in a namespace of their own, and writes what does harm: deep nesting, in fields that templates read
-//! and in others, texts as large as etcd takes, and annotations, labels, owner references, finalizers and children as only the
-//! controller writes them. Nobody else may notice.
+//! A hostile tenant, who may write ponds in one namespace and writes harmful ones: deep nesting, in fields that templates read
+//! and in others, texts as large as etcd accepts, and annotations, labels, owner references, finalizers and children that only
+//! the controller writes. Other namespaces must not be affected.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,15 +17,15 @@ use testbed::eventually;
 use super::{CONVERGED, GROUP};
 use crate::scenario::Objects;
 
-/// How many ponds of theirs there are.
+/// The number of the tenant's ponds.
 const PONDS: u64 = 6;
-/// A step this often.
+/// The pause between two steps.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How deep maps are nested: more than JSON readers of Rust take by default.
+/// The depths of nested maps: more than JSON readers in Rust accept by default.
 const DEPTHS: [usize; 3] = [200, 1_000, 9_000];
-/// The length of a text with which a pond is almost as large as etcd takes, 1.5 MiB.
+/// The length of a text that makes a pond almost as large as etcd accepts, 1.5 MiB.
 const LARGE: usize = 1_450_000;
-/// Values of the controller's own annotations that it never wrote.
+/// Forged values of annotations that only the controller writes.
 const FORGED: [(&str, &str); 6] = [
     ("orkestra.orkspace.io/inventory", "Secret"),
     ("orkestra.orkspace.io/inventory", "Widget.nowhere.example"),
@@ -38,17 +38,17 @@ const FORGED: [(&str, &str); 6] = [
 /// A uid that no object has.
 const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 
-/// The tenant, with a seed.
+/// The tenant, whose steps are random with a seed.
 pub(super) struct Tenant {
     ponds: Objects,
     maps: Objects,
     dice: StdRng,
-    /// What was done, by name.
+    /// The number of successful actions, by name.
     pub(super) done: BTreeMap<&'static str, u64>,
 }
 
 impl Tenant {
-    /// Nothing is written yet in these ponds and `ConfigMaps` of their namespace.
+    /// Returns a tenant that will write these ponds and `ConfigMaps`.
     pub(super) fn new((ponds, maps): (Objects, Objects), seed: u64) -> Self {
         Self {
             ponds,
@@ -58,7 +58,7 @@ impl Tenant {
         }
     }
 
-    /// Writes until `ended`. Whether the API server answers is chance.
+    /// Runs steps until `ended`. A step fails if the API server does not answer.
     pub(super) async fn run(mut self, ended: tokio::sync::watch::Receiver<bool>) -> Self {
         while !*ended.borrow() {
             let name = format!("h{}", self.dice.random_range(0..PONDS));
@@ -71,7 +71,7 @@ impl Tenant {
         self
     }
 
-    /// Does something to a pond; returns what, and whether it was done.
+    /// Runs a random step on a pond; returns its name and its result.
     async fn step(&mut self, name: &str) -> (&'static str, Result<()>) {
         match self.dice.random_range(0..20) {
             0..3 => ("deleted", self.ponds.delete(name).await),
@@ -101,12 +101,12 @@ impl Tenant {
     async fn forge(&mut self, name: &str) -> Result<()> {
         let mut metadata = match self.dice.random_range(0..4) {
             0 => json!({ "labels": forged_labels() }),
-            // There is no such owner in the namespace: the garbage collector deletes the pond.
+            // No such owner exists in the namespace: the garbage collector deletes the pond.
             1 => json!({ "ownerReferences": [{
                 "apiVersion": "v1", "kind": "ConfigMap", "name": "p00-kept", "uid": NOBODY,
                 "controller": true, "blockOwnerDeletion": true,
             }] }),
-            // Another one would keep the pond forever: nobody would remove it.
+            // No other finalizer is used: no controller would remove it, and the pond would stay forever.
             2 => json!({ "finalizers": [FINALIZER] }),
             _ => {
                 let (key, value) = FORGED[self.dice.random_range(0..FORGED.len())];
@@ -121,7 +121,7 @@ impl Tenant {
         self.ponds.create(&pond).await.map(drop)
     }
 
-    /// Creates a `ConfigMap` with the name of a child, as if it were one, or deletes it: the name is taken until then.
+    /// Creates a `ConfigMap` with the name and labels of a child, or deletes it. While it exists, it occupies the name.
     async fn forge_child(&mut self, pond: &str) -> Result<()> {
         let name = format!("{pond}-kept");
         if self.dice.random() {
@@ -137,9 +137,9 @@ impl Tenant {
         self.maps.create(&child).await.map(drop)
     }
 
-    /// Nests maps in a field of the spec. As text: a value that deep could not be written by our own JSON library.
+    /// Nests maps in a field of the spec. The patch is text: the JSON library of the test cannot write a value that deep.
     async fn deepen(&self, name: &str, field: &str, depth: usize) -> Result<()> {
-        // Without the last one, the two together would be too large.
+        // Remove the previous value first: both values together would be too large.
         let without = format!(r#"{{"spec":{{"{field}":null}}}}"#);
         self.ponds.patch_text(name, without).await?;
         let (open, close) = (r#"{"a":"#.repeat(depth), "}".repeat(depth));
@@ -147,8 +147,8 @@ impl Tenant {
         self.ponds.patch_text(name, text).await
     }
 
-    /// Gives a pond a text that leaves little room, and takes it back after a moment: each write of it is stored again, and the
-    /// history of etcd has a limit.
+    /// Sets a text that makes a pond almost too large, and removes it after a moment: every later write would store it again, and
+    /// the history of etcd has a limit.
     async fn enlarge(&self, name: &str) -> Result<()> {
         let text = |text: Option<String>| json!({ "spec": { "unread": text } }).to_string();
         let large = text(Some("x".repeat(LARGE)));
@@ -157,8 +157,8 @@ impl Tenant {
         self.ponds.patch_text(name, text(None)).await
     }
 
-    /// Deletes whatever they have, and waits until it is gone: nothing that they wrote keeps it. What they forged stays until they
-    /// delete it: the controller never made it.
+    /// Deletes all ponds and forged children of the tenant, and waits until they are gone. The controller never deletes the
+    /// forged children, because it did not create them.
     pub(super) async fn leave(&self) -> Result<()> {
         eventually("the tenant is gone", CONVERGED, async || {
             let mut left = Vec::new();
@@ -166,7 +166,7 @@ impl Tenant {
                 let name = format!("h{number}");
                 let child = format!("{name}-kept");
                 for (objects, name) in [(&self.ponds, name), (&self.maps, child)] {
-                    // It may be too deep to be read here.
+                    // The client may fail to parse the answer, as the object may be nested too deeply.
                     match objects.delete(&name).await {
                         Err(error) if crate::scenario::code(&error) == Some(404) => {}
                         _ => left.push(name),
@@ -180,7 +180,7 @@ impl Tenant {
     }
 }
 
-/// The labels of a child of nobody.
+/// Returns the labels of a child whose owner does not exist.
 fn forged_labels() -> Value {
     json!({
         LABEL_MANAGED: "true", LABEL_OWNER_UID: NOBODY, LABEL_KATALOG: "waters",

@@ -1,4 +1,4 @@
-//! What is not as it should be, once nothing goes wrong any more.
+//! The checks after the faults: they return what differs from the expected state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +16,14 @@ use crate::private::Private;
 use crate::scenario::{Objects, condition, is_ready, owner_uid};
 use crate::waters::{managed, text};
 
-/// Where objects are that nobody of ours made.
+/// The `ConfigMap` that Kubernetes creates in every namespace.
 const OTHERS: &str = "kube-root-ca.crt";
 const FINALIZER: &str = "orkestra.orkspace.io/";
 
-/// Everything that should be there, or is: owner's uid and content by `namespace/Kind/name`.
+/// Children, expected or found: the owner's uid and the content by `namespace/Kind/name`.
 type Children = BTreeMap<String, (String, String)>;
 
-/// Everything that is not as it should be, a line each.
+/// Returns all differences from the expected state, one line each.
 pub(super) async fn problems(
     client: &Client,
     far: &str,
@@ -56,7 +56,7 @@ pub(super) async fn problems(
         }
     }
     let unexpected = actual.keys().filter(|key| !expected.contains_key(*key));
-    // A Job that a user deleted may be gone: how many there ever were is told by the history.
+    // A Job that a user deleted may be missing: the history counts the Jobs that ever existed.
     let orphans = unexpected.filter(|key| !is_job_of(key, &ponds));
     problems.extend(orphans.map(|key| format!("orphan: {key} of {:?}", actual[key])));
     Ok(problems)
@@ -111,7 +111,7 @@ fn judge_resources(
 async fn judge_katalog(place: &Place, wanted: &Wanted, problems: &mut Vec<String>) -> Result<()> {
     let katalog = place.katalogs.fetch("waters").await?;
     if katalog["spec"] != place.katalog(wanted.edition)?["spec"] {
-        problems.push("the Katalog is of another edition".to_owned());
+        problems.push("the Katalog has another edition".to_owned());
     }
     let is_current = katalog["status"]["observedGeneration"] == katalog["metadata"]["generation"];
     let ready = condition(&katalog, "Ready");
@@ -130,7 +130,7 @@ async fn judge_katalog(place: &Place, wanted: &Wanted, problems: &mut Vec<String
     Ok(())
 }
 
-/// Every object of the kinds that children have, by kind.
+/// Returns all objects of the kinds that children have, with their kind.
 async fn everything(client: &Client, far: &str) -> Result<Vec<(&'static str, Value)>> {
     let places = [
         ("ConfigMap", "/api/v1/configmaps"),
@@ -152,7 +152,7 @@ async fn everything(client: &Client, far: &str) -> Result<Vec<(&'static str, Val
     Ok(all)
 }
 
-/// What there is, in the form of what should be.
+/// Returns the children that were found, in the form of the expected ones.
 fn children(all: &[(&'static str, Value)], far: &str, problems: &mut Vec<String>) -> Children {
     let mut children = Children::new();
     for (kind, object) in all {
@@ -165,7 +165,7 @@ fn children(all: &[(&'static str, Value)], far: &str, problems: &mut Vec<String>
         }
         let finalizers = object["metadata"]["finalizers"].to_string();
         if finalizers.contains(FINALIZER) {
-            problems.push(format!("{key} has our finalizer: {finalizers}"));
+            problems.push(format!("{key} has Orkestra's finalizer: {finalizers}"));
         }
         let content = match *kind {
             "ConfigMap" | "Secret" => object["data"].to_string(),
@@ -202,7 +202,7 @@ fn expect_of_pond(
     }
     let image = format!("1 × \"registry.example/{colour}:1\"");
     expect(format!("default/Deployment/{name}"), image);
-    // What was drawn is told by the history; the copy follows it.
+    // The history checks the generated password; here the copy must match it.
     let key = format!("{name}-key");
     let is_key = |one: &&(&str, Value)| one.0 == "Secret" && text(&one.1, "/metadata/name") == key;
     let drawn = all.iter().find(is_key);
@@ -227,7 +227,7 @@ fn expect_of_lake(lake: &Value, far: &str, edition: &str, expected: &mut Childre
     expect(format!("default/Secret/{name}-lake"), secret);
 }
 
-/// What the past was not to be: a Job that ran twice, a password that changed. Of each pond that is there now, one of each.
+/// Returns the problems in the history: Jobs that ran twice, changed passwords, and ponds that never had a Job or a password.
 pub(super) async fn judge_history(
     (private, place): (&Private, &Place),
     history: &History,
@@ -251,7 +251,7 @@ pub(super) async fn judge_history(
     let mut runs: BTreeMap<String, usize> = BTreeMap::new();
     for event in private.cluster.audit()? {
         let is_ours = event.user == private.identity.user() && event.code == 201;
-        // What the hostile tenant makes and deletes in a namespace of its own is not counted.
+        // Jobs in the namespace of the hostile tenant are not counted.
         let is_counted = event.namespace == "default";
         if is_ours && is_counted && event.verb == "create" && event.resource == "jobs" {
             *runs.entry(event.name).or_default() += 1;
@@ -262,14 +262,14 @@ pub(super) async fn judge_history(
         let ponds = made.get(pond).copied().unwrap_or_default();
         if runs > ponds {
             problems.push(format!(
-                "the Job {job} was made {runs} times for {ponds} ponds"
+                "the Job {job} was created {runs} times for {ponds} ponds"
             ));
         }
     }
     Ok(problems)
 }
 
-/// Whether one of the controllers leads, and has nothing left to do.
+/// Returns the problems of the controllers' pages: exactly one must lead, with healthy operators and empty queues.
 pub(super) async fn judge_pages(controllers: &[Controller]) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     let mut leaders = 0;
@@ -285,17 +285,17 @@ pub(super) async fn judge_pages(controllers: &[Controller]) -> Result<Vec<String
         }
         for operator in operators {
             if operator["healthy"] != true || operator["queueDepth"] != 0 {
-                problems.push(format!("an operator has work or trouble: {operator}"));
+                problems.push(format!("an operator is unhealthy or busy: {operator}"));
             }
         }
     }
     if leaders != 1 {
-        problems.push(format!("{leaders} controllers say that they lead"));
+        problems.push(format!("{leaders} controllers report that they lead"));
     }
     Ok(problems)
 }
 
-/// Whether an object of our group is left.
+/// Returns the custom resources and children that are left.
 pub(super) async fn judge_end(client: &Client, far: &str) -> Result<Vec<String>> {
     let mut left: Vec<String> = Vec::new();
     for plural in ["ponds", "lakes"] {

@@ -1,4 +1,4 @@
-//! `ork validate` and `ork convert`: what they report of files, and what they change in them.
+//! `ork validate` and `ork convert`: the problems that they report, and the changes that they make in files.
 
 use std::{fs, path::Path};
 

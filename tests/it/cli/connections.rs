@@ -1,4 +1,4 @@
-//! Connections of `ork`: a cluster that cannot be reached, a port that is taken, probes, and the end at SIGTERM.
+//! Connections of `ork`: an unreachable cluster, a port that is in use, probes, and the shutdown at SIGTERM.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::{EXAMPLE, ork, run};
 
-/// A kubeconfig for a port where nobody listens.
+/// Writes a kubeconfig for a port on which no server listens, and returns its path.
 fn nowhere(folder: &TempDir) -> PathBuf {
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -87,7 +87,7 @@ fn a_taken_port_is_1_and_says_what_to_do() {
     assert!(err.contains(&address) && err.contains("--listen"), "{err}");
 }
 
-/// A controller that waits for its cluster, and the address it listens on.
+/// Starts a controller whose cluster is unreachable; returns it and the address that it listens on.
 fn waiting_controller(folder: &TempDir) -> (Child, SocketAddr) {
     let kubeconfig = nowhere(folder);
     let mut child = ork()
@@ -151,7 +151,7 @@ fn probes_answer_before_the_cluster_does_and_sigterm_ends_it_in_order() {
             Some(status) => break status,
             None if Instant::now() > deadline => {
                 child.kill().unwrap();
-                panic!("it did not end");
+                panic!("the controller did not end");
             }
             None => std::thread::sleep(Duration::from_millis(20)),
         }

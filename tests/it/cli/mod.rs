@@ -1,6 +1,6 @@
-//! `ork` as a process: exit codes, what it prints where, and how it ends. Nothing here needs a cluster.
+//! `ork` as a process: its exit codes, its output on stdout and stderr, and its shutdown. These tests need no cluster.
 
-// Helpers of tests may unwrap as tests do; clippy knows only the tests themselves.
+// Clippy is configured to permit these in tests, but it does not recognize the helpers of tests.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod checks;
@@ -133,9 +133,9 @@ fn permissions_are_printed_for_several_files_in_either_spelling() {
     );
     assert!(
         !out.contains('\u{1b}'),
-        "no colours where there is no terminal"
+        "the output has colours without a terminal"
     );
-    // Beside an installation, which owns the roles of the controller itself.
+    // `--only-katalogs` is for an installation that owns the controller's own roles.
     let (code, own, err) = run(&["generate", "rbac", "--only-katalogs", "-k", EXAMPLE, second]);
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(out.ends_with(&own), "{own}");
@@ -176,7 +176,7 @@ fn a_mistake_is_reported_with_its_place_and_1() {
     let (code, _, err) = run(&["generate", "rbac", "-k", "not/there.yaml"]);
     assert_eq!(code, 1);
     assert!(err.contains("not/there.yaml"), "{err}");
-    // Where none is named, it is this one.
+    // Without a path, the default is `katalog.yaml`.
     let empty = TempDir::new().unwrap();
     let out = ork().arg("run").current_dir(&empty).output().unwrap();
     assert_eq!(out.status.code(), Some(1));
@@ -288,7 +288,7 @@ fn a_new_katalog_passes_its_own_test() {
     let sample = target.join("samples/basic.yaml");
     let text = fs::read_to_string(&sample).unwrap();
     fs::write(&sample, text.replace("replicas: 2", "replicas: 3")).unwrap();
-    assert!(!check().status.success(), "the test notices a change");
+    assert!(!check().status.success(), "a change was not noticed");
 }
 
 #[test]

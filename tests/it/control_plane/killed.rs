@@ -1,4 +1,4 @@
-//! A test binary that is killed: neither its control plane nor any other program that it started outlives it.
+//! A killed test binary: its control plane and the other programs that it started end with it.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use testbed::{ControlPlane, Options, spawn_guarded};
 
-/// Names, to this test's second process, the file to tell its folder in.
+/// The environment variable with the file into which the second process of this test writes its folder.
 const HELD: &str = "ORKESTRA_TEST_HELD";
 
 #[test]
@@ -40,7 +40,7 @@ fn nothing_outlives_a_killed_test_binary() -> Result<()> {
         );
         std::thread::sleep(Duration::from_millis(20));
     };
-    // A program that was started a moment ago may not have replaced the shell that guards it yet.
+    // A program that has just started may not have replaced the shell that guards it yet.
     loop {
         let before = processes_that_name(&folder)?;
         let runs = |server: &&str| before.iter().any(|args| args.contains(server));
@@ -71,14 +71,14 @@ fn nothing_outlives_a_killed_test_binary() -> Result<()> {
     std::fs::remove_dir_all(&scratch).context("the scratch folder")
 }
 
-/// In the second process: a control plane and a program under guard, held until SIGKILL.
+/// Runs in the second process: starts a control plane and a guarded program, and keeps both until SIGKILL.
 fn hold_a_control_plane(file: &Path) -> Result<()> {
     let cluster = ControlPlane::start(Options::default())?;
     let folder = cluster.folder().display().to_string();
     let mut tail = Command::new("tail");
     tail.arg("-f").arg(cluster.folder().join("server"));
     let _tail = spawn_guarded(&tail, &cluster.folder().join("tail.log"))?;
-    // Whole at once: the reader must not see half of it.
+    // Rename a complete file, so that the reader never sees a partial one.
     let part = file.with_extension("part");
     std::fs::write(&part, folder)?;
     std::fs::rename(part, file)?;
@@ -87,12 +87,12 @@ fn hold_a_control_plane(file: &Path) -> Result<()> {
     }
 }
 
-/// The command lines that contain `text`, of processes that run (a dead one that nobody has waited for has none).
+/// Returns the command lines that contain `text`, of running processes. A zombie process has an empty command line.
 fn processes_that_name(text: &str) -> Result<Vec<String>> {
     let mut all = Vec::new();
     if Path::new("/proc/self/cmdline").exists() {
         for entry in std::fs::read_dir("/proc")? {
-            // A process may end while we look.
+            // A process may end during the listing.
             if let Ok(line) = std::fs::read(entry?.path().join("cmdline")) {
                 all.push(String::from_utf8_lossy(&line).replace('\0', " "));
             }

@@ -1,4 +1,5 @@
-//! The control plane that the other tests stand on: it judges, schedules, collects and records as a real one, and leaves nothing.
+//! The control plane of the tests: authorization, scheduling, garbage collection and audit log work as in a real cluster, and no
+//! process outlives the tests.
 
 mod killed;
 
@@ -89,7 +90,7 @@ async fn an_identity_may_do_what_a_role_grants_and_nothing_else() -> Result<()> 
         "{}",
         String::from_utf8_lossy(&applied.stderr)
     );
-    // The authorizer learns of a binding by a watch of its own.
+    // The authorizer receives the binding through its own watch, so it takes effect with a delay.
     eventually("the role is in force", LIMIT, async || {
         Ok(Some(maps.list(&ListParams::default()).await?))
     })
@@ -214,7 +215,7 @@ async fn what_an_instance_of_a_new_kind_owns_is_collected_too() -> Result<()> {
     orchards
         .delete("north", &DeleteParams::background())
         .await?;
-    // Well under the 30 s after which it would have looked by itself.
+    // Well below the 30 s after which the garbage collector would discover the kind by itself.
     eventually(
         "the child is collected",
         Duration::from_secs(20),
@@ -240,7 +241,7 @@ async fn the_audit_log_shows_each_request_of_a_user_once() -> Result<()> {
     {
         let params = WatchParams::default().timeout(1);
         let mut events = Box::pin(maps.watch(&params, "0").await?);
-        // To its end, which is a second line in the log.
+        // Read the watch to its end, for which the API server logs a second line.
         while events.next().await.is_some() {}
     }
     let got = cluster.kubectl(&clerk, &["get", "configmap", "counted", "-n", &own], None)?;
@@ -283,10 +284,10 @@ async fn a_killed_api_server_comes_back_with_its_data_and_its_controllers() -> R
         .await?;
 
     cluster.stop_api_server()?;
-    assert!(maps.get("kept").await.is_err(), "nobody should answer");
+    assert!(maps.get("kept").await.is_err(), "the API server answers");
     cluster.start_api_server()?;
 
-    // The same client: address and certificates are as before.
+    // The same client works: address and certificates are unchanged.
     assert_eq!(maps.get("kept").await?.data, config_map("kept")?.data);
     let pod = json!({ "metadata": { "name": "late" }, "spec": pod_template("Always")["spec"] });
     pods.create(&PostParams::default(), &object(pod)?).await?;

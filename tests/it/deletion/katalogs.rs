@@ -1,4 +1,4 @@
-//! The end of a Katalog: its operators stop, and what they made stays.
+//! Deletion of a Katalog: its operators stop, and the objects that they created stay.
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -31,14 +31,15 @@ async fn a_katalog_deleted_while_the_controller_is_down_is_released_when_it_is_b
     let katalog = katalogs.fetch("garden").await?;
     ensure!(
         katalog["metadata"]["deletionTimestamp"].is_string(),
-        "nothing holds the Katalog"
+        "no finalizer holds it"
     );
     scenario.start().await?;
     katalogs.until_gone("garden", LIMIT).await?;
     is_left_alone(&scenario).await
 }
 
-/// Without a Katalog: the orchard and its children are there, nobody keeps them, and the orchard can be deleted.
+/// Checks that after the Katalog's deletion the orchard and its children exist, no operator reconciles them, and the orchard can
+/// be deleted.
 async fn is_left_alone(scenario: &Scenario) -> Result<()> {
     let (orchards, maps) = (scenario.objects("orchards"), scenario.objects("configmaps"));
     let north = orchards.fetch("north").await?;

@@ -1,4 +1,4 @@
-//! The end of a custom resource, of a Katalog and of a CRD: nothing is left over, and nothing is stuck.
+//! Deletion of custom resources, Katalogs, CRDs and namespaces: nothing is left over, and nothing gets stuck.
 
 mod katalogs;
 
@@ -13,10 +13,10 @@ use crate::scenario::{LIMIT, Objects, Scenario, condition, input, owner_uid};
 
 pub(crate) const CRDS: [&str; 2] = ["garden/orchard-crd.yaml", "garden/pond-crd.yaml"];
 pub(crate) const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
-/// How long nothing must happen.
+/// The time that a test waits to show that nothing happens.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// An orchard with its two children, ready, and a garbage collector that knows its kind.
+/// Starts a scenario with a ready orchard and its two children, and a garbage collector that knows its kind.
 async fn orchard(prefix: &str) -> Result<Scenario> {
     let scenario = Scenario::running(prefix, &CRDS, "garden/katalog.yaml").await?;
     scenario.apply(&input("garden/orchard.yaml")?)?;
@@ -25,12 +25,12 @@ async fn orchard(prefix: &str) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// The kind's name for kubectl: other tests have one of the same plural.
+/// Returns the plural with its group, for kubectl: other tests have the same plural in other groups.
 fn kind(scenario: &Scenario) -> String {
     format!("orchards.{}", scenario.group)
 }
 
-/// The orchard and its children are gone.
+/// Waits until the orchard and its children are gone.
 async fn is_all_gone(scenario: &Scenario) -> Result<()> {
     scenario
         .objects("orchards")
@@ -43,7 +43,7 @@ async fn is_all_gone(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// The Katalog with an error in it that no run can overlook.
+/// Returns the Katalog with a template that does not compile.
 fn broken() -> Result<String> {
     let good = input("garden/katalog.yaml")?;
     let bad = good.replace(r#""{{ .spec.fruit }}""#, r#""{{ .spec.fruit""#);
@@ -141,15 +141,15 @@ pub(crate) async fn a_crd_deleted_while_the_controller_is_down_goes_when_it_is_b
     is_all_gone(&scenario).await
 }
 
-/// An orchard with children where no owner reference is legal, and beside one of them a bystander with its marks.
+/// An orchard with children that cannot have owner references, and a copy of one child with the same labels and annotations.
 pub(crate) struct Far {
     pub(crate) scenario: Scenario,
-    /// The namespace of the sign.
+    /// The namespace of the child `north-sign`.
     pub(crate) elsewhere: String,
     pub(crate) signs: Objects,
     pub(crate) classes: Objects,
     pub(crate) class: String,
-    /// What the controller's user may do.
+    /// The roles of the controller's user.
     pub(crate) roles: Vec<ClusterRole>,
 }
 
@@ -179,7 +179,7 @@ impl Far {
         };
         let sign = far.signs.fetch("north-sign").await?;
         for child in [&sign, &far.classes.fetch(&far.class).await?] {
-            // The garbage collector would take an owner in another namespace for one that is gone.
+            // The garbage collector treats an owner in another namespace as deleted.
             assert_eq!(child["metadata"].get("ownerReferences"), None);
         }
         let mut copy = sign.clone();
@@ -198,7 +198,7 @@ impl Far {
         assert_eq!(
             self.signs.get("north-sign").await?,
             None,
-            "the finalizer waits for what nobody else deletes"
+            "the finalizer did not wait for the child"
         );
         assert_eq!(self.classes.get(&self.class).await?, None);
         let maps = self.scenario.objects("configmaps");
@@ -211,7 +211,7 @@ impl Far {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 pub(crate) async fn children_that_kubernetes_does_not_collect_go_too() -> Result<()> {
     let far = Far::new("far").await?;
-    // They are kept as declared like the others.
+    // Their drift is corrected like that of other children.
     far.signs.delete("north-sign").await?;
     far.signs
         .until_equal("north-sign", "/data/fruit", json!("quince"), LIMIT)
@@ -224,7 +224,7 @@ pub(crate) async fn children_that_kubernetes_does_not_collect_go_too() -> Result
 async fn children_that_the_katalog_no_longer_declares_go_with_their_resource() -> Result<()> {
     let mut far = Far::new("undeclared").await?;
     let katalog = input("garden/far.yaml")?;
-    let custom = katalog.find("          custom:").context("a block")?;
+    let custom = katalog.find("          custom:").context("no block")?;
     far.scenario.kill9()?;
     far.scenario.objects("orchards").delete("north").await?;
     far.scenario.apply(&katalog[..custom])?;
@@ -273,15 +273,15 @@ async fn orphan_propagation_leaves_children_without_an_owner_reference_too() -> 
     let class = far.classes.fetch(&far.class).await?;
     for orphan in [sign, class] {
         let labels = orphan["metadata"]["labels"].to_string();
-        ensure!(!labels.contains("orkestra"), "it is still marked: {labels}");
+        ensure!(!labels.contains("orkestra"), "still labelled: {labels}");
     }
     Ok(())
 }
 
-/// How long a namespace may take to go once the controller runs.
+/// The limit for the deletion of a namespace while the controller runs.
 const NAMESPACE_LIMIT: Duration = Duration::from_mins(3);
 
-/// A namespace with an orchard in it that has a child elsewhere.
+/// Creates a namespace with an orchard that has a child in another namespace.
 async fn doomed(far: &Far) -> Result<String> {
     let doomed = namespace(&far.scenario.client, "doomed").await?;
     ControlPlane::shared().relearn_kinds()?;
@@ -333,14 +333,14 @@ async fn a_deletion_needs_no_template_no_source_and_no_crd_of_its_children() -> 
     let orchards = scenario.objects("orchards");
     scenario
         .objects("lakes")
-        .until("north-lake", "is made", LIMIT, |_| true)
+        .until("north-lake", "exists", LIMIT, |_| true)
         .await?;
     orchards
         .until("north", "waits for its source", LIMIT, |orchard| {
             condition(orchard, "Ready").is_some_and(|ready| ready["reason"] == "SourceMissing")
         })
         .await?;
-    // Neither the child's definition nor a Katalog that compiles is there any more.
+    // Delete the CRD of the child, and break the Katalog.
     let lakes = format!("lakes.{}", scenario.group);
     scenario.kubectl(&["delete", "crd", &lakes, "--timeout=120s"])?;
     let broken = katalog.replace("{{ .spec.fruit }}", "{{ .spec.fruit");

@@ -1,4 +1,5 @@
-//! Fields that another manager applies or fights over: they are reported as conflicts, and the object's other fields are still repaired.
+//! Fields that another field manager applies or keeps changing: they are reported as conflicts, and drift of the object's other
+//! fields is still corrected.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use testbed::Mark;
 use super::{QUIET, SOON, converged, converged_by};
 use crate::scenario::{LIMIT, Objects, Scenario, condition};
 
-/// Another applies what stands on the standard input, and takes what is ours.
+/// The kubectl arguments with which field manager `other` applies stdin and takes over conflicting fields.
 const FORCED: [&str; 6] = [
     "apply",
     "--server-side",
@@ -27,7 +28,7 @@ fn conflict(website: &Value) -> String {
         .to_owned()
 }
 
-/// Waits until a field conflict is reported, and answers its message, which names these parts.
+/// Waits until a field conflict is reported, checks that its message contains `named`, and returns the message.
 async fn until_conflict(websites: &Objects, named: &[&str]) -> Result<String> {
     let reported = |website: &Value| !conflict(website).is_empty();
     let website = websites
@@ -52,10 +53,10 @@ async fn a_path_that_another_manager_applies_is_a_field_conflict_until_it_releas
     let message = until_conflict(&websites, &["other", "data.colour", "hello"]).await?;
     ensure!(
         !message.contains("extra"),
-        "`extra` is theirs alone: {message}"
+        "only `other` applies `extra`: {message}"
     );
 
-    // It is not taken back, neither by itself nor by the repair of another field; what is ours alone is still kept.
+    // The field is not taken back, not even when another is corrected. Fields that only Orkestra applies are still corrected.
     maps.patch("hello", &json!({ "data": { "size": "99" } }))
         .await?;
     maps.until_equal("hello", "/data/size", json!("3"), SOON)
@@ -69,7 +70,7 @@ async fn a_path_that_another_manager_applies_is_a_field_conflict_until_it_releas
         json!({ "colour": "red", "extra": "theirs", "size": "3" })
     );
 
-    // It lets go: the path is ours again, without anybody's help.
+    // When `other` no longer applies the path, Orkestra applies it again by itself.
     scenario.kubectl_with(&FORCED, Some(&theirs("{ extra: theirs }")))?;
     maps.until_equal("hello", "/data/colour", json!("teal"), SOON)
         .await?;
@@ -100,10 +101,10 @@ async fn a_path_that_two_apply_alike_stays_with_the_other_when_ours_changes() ->
     let message = until_conflict(&websites, &["other", path, "hello"]).await?;
     ensure!(
         !message.contains("replicas"),
-        "both still say 2 replicas: {message}"
+        "both still apply 2 replicas: {message}"
     );
 
-    // It is left alone, and nothing is written again and again for it.
+    // The field is left to `other`, and the write is not retried.
     scenario.until_settled(QUIET, LIMIT).await?;
     let deployment = deployments.fetch("hello").await?;
     let image = "/spec/template/spec/containers/0/image";
@@ -120,7 +121,7 @@ async fn a_path_that_two_apply_alike_stays_with_the_other_when_ours_changes() ->
     };
     assert_eq!((holders("f:image"), holders("f:replicas")), (1, 2));
 
-    // What somebody else changes without applying it is still put right.
+    // A change by an update, which is not an apply, is still corrected.
     scenario.kubectl(&["scale", "deployment", "hello", "--replicas=5"])?;
     let repaired = deployments
         .until_equal("hello", "/spec/replicas", json!(2), SOON)
@@ -132,7 +133,7 @@ async fn a_path_that_two_apply_alike_stays_with_the_other_when_ours_changes() ->
     Ok(())
 }
 
-/// Has another manager apply the replicas and the image that the Deployment has already.
+/// Applies the Deployment's current replicas and image as another field manager.
 async fn another_applies_the_same(scenario: &Scenario, deployments: &Objects) -> Result<()> {
     let containers = "/spec/template/spec/containers";
     let deployment = deployments.fetch("hello").await?;
@@ -157,7 +158,7 @@ async fn an_empty_list_is_whose_applies_it_and_costs_nothing_where_it_is_nobodys
     let policies = scenario.objects("networkpolicies");
     let open = json!({ "spec": { "egress": [{}] } });
 
-    // What somebody puts into it is drift, also while nobody looks.
+    // An item that another client adds to the list is drift, even if it is added while no controller runs.
     let closed_again = async |opened: &Value| {
         let generation = |policy: &Value| policy["metadata"]["generation"].as_i64();
         let closed = |policy: &Value| {
@@ -173,7 +174,7 @@ async fn an_empty_list_is_whose_applies_it_and_costs_nothing_where_it_is_nobodys
     scenario.start().await?;
     closed_again(&opened).await?;
 
-    // Whoever applies it has it.
+    // A field manager that applies the list owns it.
     let theirs = json!({
         "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": { "name": "hello" }, "spec": open["spec"],
     });
@@ -181,7 +182,7 @@ async fn an_empty_list_is_whose_applies_it_and_costs_nothing_where_it_is_nobodys
     let websites = scenario.objects("websites");
     until_conflict(&websites, &["other", "spec.egress", "hello"]).await?;
 
-    // A keyed list is in nobody's fields while it is empty: that is no drift, not after a restart either.
+    // An empty list of items by key is in no manager's fields. That is no drift, not even after a restart.
     scenario.until_settled(QUIET, LIMIT).await?;
     scenario.kill9()?;
     let mark = Scenario::mark()?;
@@ -220,13 +221,13 @@ async fn a_fight_is_slowed_and_named() -> Result<()> {
         .into_iter()
         .filter(|event| event.resource == "configmaps")
         .count();
-    println!("{repairs} repairs of {blows} blows");
-    ensure!(repairs >= 3, "it gave up after {repairs}");
-    ensure!(repairs <= 8, "it fought on: {repairs} repairs");
+    println!("{repairs} corrections of {blows} changes");
+    ensure!(repairs >= 3, "only {repairs} corrections");
+    ensure!(repairs <= 8, "not slowed: {repairs} corrections");
 
     let websites = scenario.objects("websites");
     until_conflict(&websites, &["somebody", "data.colour", "hello"]).await?;
-    // One field is fought over; the object's others are still repaired.
+    // Only that field is in conflict; drift of the object's other fields is still corrected.
     maps.patch("hello", &json!({ "data": { "size": "99" } }))
         .await?;
     maps.until_equal("hello", "/data/size", json!("3"), SOON)

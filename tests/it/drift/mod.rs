@@ -1,4 +1,4 @@
-//! Drift: what others do to children, and what becomes of it.
+//! Drift: changes that other clients make to children are corrected within a second; fields of other managers are left alone.
 
 mod conflicts;
 
@@ -10,17 +10,17 @@ use testbed::{AuditEvent, ControlPlane, Mark, eventually};
 
 use crate::scenario::{LIMIT, Scenario, condition, input};
 
-/// How soon drift is repaired. The promise is a second; the machine runs other tests meanwhile.
+/// The limit for a drift correction. The guarantee is one second; the machine runs other tests meanwhile.
 const SOON: Duration = Duration::from_secs(3);
-/// How long nothing must happen.
+/// The time that a test waits to show that nothing happens.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// A Website with a Deployment, a Service and a `ConfigMap`, ready, without resync.
+/// Starts a scenario without resync, with a ready Website that has a Deployment, a Service and a `ConfigMap`.
 async fn converged(prefix: &str) -> Result<Scenario> {
     converged_by(prefix, "drift/katalog.yaml").await
 }
 
-/// A Website that is ready, without resync.
+/// Starts a scenario without resync, with a ready Website.
 async fn converged_by(prefix: &str, katalog: &str) -> Result<Scenario> {
     let scenario = Scenario::running(prefix, &["website/crd.yaml"], katalog).await?;
     scenario.apply(&input("website/cr.yaml")?)?;
@@ -32,7 +32,7 @@ async fn converged_by(prefix: &str, katalog: &str) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// How long after the first write of somebody else on an object our next one came, by the API server's own clock.
+/// Returns the time from the administrator's first write to the controller's next write, by the API server's clock.
 fn reaction(scenario: &Scenario, since: Mark, resource: &str) -> Result<Duration> {
     let ours = scenario.identity.user();
     let written: Vec<AuditEvent> = ControlPlane::shared()
@@ -44,26 +44,26 @@ fn reaction(scenario: &Scenario, since: Mark, resource: &str) -> Result<Duration
     let change = written
         .iter()
         .find(|event| event.user == "testbed-admin")
-        .context("nobody changed it")?;
+        .context("no change is logged")?;
     let repair = written
         .iter()
         .find(|event| event.user == ours && event.timestamp > change.timestamp)
-        .context("it was not repaired")?;
+        .context("no correction is logged")?;
     Ok(repair
         .timestamp
         .duration_since(change.timestamp)
         .unsigned_abs())
 }
 
-/// Tells how soon a repair came that is already seen. Its request may be in the log only later: the
-/// log is written before whoever asked has the answer, not before others see what it changed.
+/// Checks the delay of a correction that the test has already seen. The audit log may show it later: the API server logs a
+/// request before it answers, but other clients may see the change before that.
 async fn assert_soon(scenario: &Scenario, since: Mark, resource: &str, what: &str) -> Result<()> {
-    let took = eventually("the log has the repair", LIMIT, async || {
+    let took = eventually("the log has the write", LIMIT, async || {
         reaction(scenario, since, resource).map(Some)
     })
     .await?;
-    println!("{what} was put right after {took:?}");
-    ensure!(took < SOON, "{what} was put right after {took:?} only");
+    println!("{what} was corrected after {took:?}");
+    ensure!(took < SOON, "{what} was corrected only after {took:?}");
     Ok(())
 }
 
@@ -111,7 +111,7 @@ async fn what_somebody_changes_or_deletes_is_corrected_within_a_second() -> Resu
     let before = services.fetch("hello").await?["metadata"]["uid"].clone();
     scenario.kubectl(&["delete", "service", "hello", "--wait=false"])?;
     services
-        .until("hello", "is there anew", SOON, |service| {
+        .until("hello", "is recreated", SOON, |service| {
             service["metadata"]["uid"] != before
         })
         .await?;
@@ -124,7 +124,7 @@ async fn what_somebody_changes_or_deletes_is_corrected_within_a_second() -> Resu
 async fn a_field_of_somebody_else_stays_and_costs_nothing() -> Result<()> {
     let scenario = converged("foreign").await?;
     let maps = scenario.objects("configmaps");
-    // The Katalog's row about the resource, which became ready, is written a little later.
+    // The Katalog's status counts the resource as ready a little later.
     scenario.until_settled(QUIET, LIMIT).await?;
     let mark = Scenario::mark()?;
     scenario.kubectl(&["label", "configmap", "hello", "team=herons"])?;
@@ -132,11 +132,11 @@ async fn a_field_of_somebody_else_stays_and_costs_nothing() -> Result<()> {
     scenario.kubectl(&["annotate", "service", "hello", "note=mine"])?;
     maps.patch("hello", &json!({ "data": { "theirs": "kept" } }))
         .await?;
-    // Nothing is to be done about any of it.
+    // None of these changes is drift.
     tokio::time::sleep(QUIET).await;
     assert_eq!(scenario.writes_since(mark)?, []);
 
-    // Nor when the objects are written for another reason.
+    // The fields also stay when the controller writes the objects for another reason.
     maps.patch("hello", &json!({ "data": { "colour": "red" } }))
         .await?;
     maps.until_equal("hello", "/data/colour", json!("teal"), SOON)
@@ -176,7 +176,7 @@ async fn an_autoscaler_that_targets_the_deployment_takes_replicas_over() -> Resu
             },
         }))
         .await?;
-    // As the autoscaler's controller does it: by the scale subresource.
+    // Use the scale subresource, as the autoscaler's controller does.
     scenario.kubectl(&["scale", "deployment", "hello", "--replicas=4"])?;
     let websites = scenario.objects("websites");
     websites
@@ -191,7 +191,7 @@ async fn an_autoscaler_that_targets_the_deployment_takes_replicas_over() -> Resu
     let website = scenario.objects("websites").until_ready("hello").await?;
     assert_eq!(condition(&website, "FieldConflict"), None);
 
-    // Replicas only: the image is still ours, and its repair leaves replicas alone.
+    // Only `replicas` is left to the autoscaler: drift of the image is corrected, and the correction does not change `replicas`.
     scenario.kubectl(&[
         "set",
         "image",

@@ -1,4 +1,4 @@
-//! The examples and what `ork init` writes as custom resources in a cluster: applied as they are, without their files.
+//! The examples and the Katalog of `ork init`, applied to a cluster as custom resources, without their other files.
 
 use std::{
     collections::BTreeMap,
@@ -17,10 +17,10 @@ use tempfile::TempDir;
 use super::folders;
 use crate::scenario::{Scenario, condition};
 
-/// How long all of them may take together: they compile and start side by side.
+/// The limit of one wait. All Katalogs compile and start concurrently.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Examples that cannot be custom resources, with the reason that their Katalog gives.
+/// The examples that run only from files, with the reason in their Katalog's `Ready` condition.
 const FROM_FILES_ONLY: [(&str, &str); 3] = [
     ("15-includes", "InvalidRevision"),
     ("20-motif", "MotifNotFound"),
@@ -38,10 +38,10 @@ async fn every_example_and_a_new_katalog_run_as_custom_resources() -> Result<()>
     let mut all = folders()?;
     all.push(new.path().join("frog-pond"));
 
-    // A cluster of its own: the examples share one API group.
+    // A separate cluster, because the examples share one API group.
     let mut scenario = Scenario::on_its_own("examples").await?;
     let documents = documents(&all)?;
-    // What the examples need is tested where they run from files.
+    // The permissions of the examples are tested where they run from files.
     let admin = ClusterRole {
         metadata: ObjectMeta {
             name: Some("cluster-admin".to_owned()),
@@ -78,7 +78,7 @@ async fn every_example_and_a_new_katalog_run_as_custom_resources() -> Result<()>
     scenario.terminate()
 }
 
-/// The documents of each folder, those of its Katalogs, Motifs and definitions.
+/// Returns the Katalogs, Motifs and CRDs of each folder, by its name.
 fn documents(folders: &[PathBuf]) -> Result<BTreeMap<String, Vec<Value>>> {
     let mut all = BTreeMap::new();
     for folder in folders {

@@ -1,4 +1,4 @@
-//! What an applied custom resource came to, held against what is promised of it.
+//! Compares the result of an applied custom resource with the expected objects.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,10 +16,10 @@ use super::Example;
 use crate::scenario::is_ready;
 
 impl Example<'_> {
-    /// Whether what was applied with the file is ready; whether all objects of `expected/` are there and are what they should be;
-    /// and whether a pass over what is there would change nothing: no child, and nothing in the status.
+    /// Checks that the custom resources of the file are ready, that all objects of `expected/` exist with the expected content,
+    /// and that another pass would change neither children nor statuses.
     ///
-    /// Of Secrets the keys count, since values may be random.
+    /// Only the keys of Secrets are compared, since values may be random.
     pub(super) async fn look(&self, file: &str) -> Result<()> {
         let live = self.live(file).await?;
         for resource in &live {
@@ -51,8 +51,8 @@ impl Example<'_> {
         self.hold(&promised).await
     }
 
-    /// Whether a status may tell what `enrich` adds, of which a pass over what kubectl prints knows nothing. Its README waits
-    /// for what the status shall say.
+    /// Returns true if an operator uses `enrich`: a status may then show data that a pass over kubectl's output lacks. The README
+    /// of such an example waits for the status.
     async fn is_enriched(&self) -> bool {
         let found = validate(std::slice::from_ref(&self.folder)).await;
         let mut operators = found
@@ -62,14 +62,14 @@ impl Example<'_> {
         operators.any(|operator| !operator.enrich.is_empty())
     }
 
-    /// The custom resources of the file, as they are.
+    /// Returns the custom resources of the file, as they are in the cluster.
     async fn live(&self, file: &str) -> Result<Vec<Value>> {
         let found = self.sh(&format!("kubectl get -f {file} -o json")).await?;
         Ok(items(serde_json::from_str(&found)?))
     }
 
-    /// What a pass over those custom resources and their children would apply, with the statuses that it would write. It must
-    /// not delete anything.
+    /// Returns the objects that a pass over those custom resources and their children would apply, with the statuses that it
+    /// would write. A pass that would delete anything is an error.
     async fn pass(&self, file: &str, live: &[Value]) -> Result<Vec<Value>> {
         let mut kinds = BTreeSet::new();
         for resource in live {
@@ -100,7 +100,7 @@ impl Example<'_> {
         ensure!(rendered.problems.is_empty(), "{}", rendered.problems);
         for pass in &rendered.passes {
             let deleted = &pass.preview.deleted;
-            ensure!(deleted.is_empty(), "these should not be there: {deleted:?}");
+            ensure!(deleted.is_empty(), "a pass would delete {deleted:?}");
         }
         let show = Show {
             secrets: true,
@@ -109,7 +109,7 @@ impl Example<'_> {
         Ok(items(to_json(&rendered.passes, show)))
     }
 
-    /// Whether the objects are there, and to apply them as somebody else would changes nothing.
+    /// Checks that the objects exist, and that an apply by another field manager would change nothing.
     async fn hold(&self, objects: &[Value]) -> Result<()> {
         if objects.is_empty() {
             return Ok(());
@@ -126,7 +126,7 @@ impl Example<'_> {
         let (live, applied) = (live?, applied?);
         ensure!(
             live.len() == objects.len() && applied.len() == objects.len(),
-            "some are missing"
+            "some objects are missing"
         );
         for ((object, live), applied) in objects.iter().zip(live).zip(applied) {
             let [is, should] = [&live, &applied].map(bare);
@@ -145,7 +145,7 @@ impl Example<'_> {
         Ok(())
     }
 
-    /// A file with all objects of those kinds that are selected.
+    /// Writes a file with all selected objects of those kinds; returns its path.
     async fn all(&self, name: &str, kinds: BTreeSet<String>, selected: &str) -> Result<PathBuf> {
         let kinds: Vec<String> = kinds.into_iter().collect();
         if kinds.is_empty() {
@@ -160,7 +160,7 @@ impl Example<'_> {
         self.scratch_file(name, &serde_json::from_str(&found)?)
     }
 
-    /// The names of the definitions in the folder: `websites.demo.orkestra.io`.
+    /// Returns the names of the CRDs in the folder, such as `websites.demo.orkestra.io`.
     fn definitions(&self) -> Result<BTreeSet<String>> {
         let mut names = BTreeSet::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -192,7 +192,7 @@ fn list(items: &[Value]) -> Value {
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
 }
 
-/// The objects of a list, or the one object that it is.
+/// Returns the items of a list, or the object itself if it is no list.
 fn items(mut found: Value) -> Vec<Value> {
     match found["items"].take() {
         Value::Array(items) => items,
@@ -200,7 +200,7 @@ fn items(mut found: Value) -> Vec<Value> {
     }
 }
 
-/// Which object it is.
+/// Returns the kind, group, namespace and name of an object.
 fn identity(object: &Value) -> String {
     let text = |pointer| {
         object
@@ -215,7 +215,7 @@ fn identity(object: &Value) -> String {
     format!("{kind}.{group} {namespace}/{name}")
 }
 
-/// An object without what chance or the time decides: values of Secrets, and annotations that follow from them or from the clock.
+/// Returns an object without random and time-dependent values: the data of Secrets, and annotations derived from it or the clock.
 fn certain(object: &Value) -> Value {
     let mut object = object.clone();
     if object["kind"] == "Secret" {
@@ -239,7 +239,7 @@ fn certain(object: &Value) -> Value {
     object
 }
 
-/// An object without what each write changes and what controllers write.
+/// Returns an object without the fields that every write changes, its status, and the data of a Secret.
 fn bare(object: &Value) -> Value {
     let mut object = object.clone();
     for field in ["managedFields", "resourceVersion", "generation"] {
@@ -252,7 +252,7 @@ fn bare(object: &Value) -> Value {
     object
 }
 
-/// A status without the times of its conditions.
+/// Returns a status without the times of its conditions.
 fn without_times(status: &Value) -> Value {
     let mut status = status.clone();
     let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
@@ -267,7 +267,7 @@ fn remove(object: &mut Value, place: &str, field: &str) {
     place.and_then(|place| place.remove(field));
 }
 
-/// The keys of a Secret; of other objects none.
+/// Returns the keys of a Secret; other objects have none.
 fn keys(object: &Value) -> BTreeSet<&str> {
     let secret = object["kind"] == "Secret";
     let data = object["data"].as_object().filter(|_| secret);

@@ -1,15 +1,15 @@
-//! Every folder of `examples/` on the genuine control plane, exactly as its README says: each command that stands there is run,
-//! and each custom resource that is applied reaches the objects of `expected/` and the status that a pass over it would write.
+//! Every folder of `examples/` on a real control plane, as its README describes: each command in it is run, and each applied
+//! custom resource must reach the objects of `expected/` and a status that another pass would not change.
 //!
 //! ```text
-//!  README.md ── commands ──► sh, in the folder: `ork run …` and `kubectl proxy …` stay until the end, the others end well
-//!                              └ `kubectl apply -f NAME.yaml` ──► live: as in expected/NAME.yaml, and a fixed point
+//!  README.md ── commands ──► sh, in the folder: `ork run …` and `kubectl proxy …` run until the end, the others must succeed
+//!                              └ `kubectl apply -f NAME.yaml` ──► live: as in expected/NAME.yaml, not changed by another pass
 //! ```
 //!
-//! What `ork init` writes and the tutorial are run beside them.
+//! The Katalog of `ork init` and the tutorial are run as well.
 //!
-//! A new example is covered without an edit here: its README says how it is run. All share the namespace `default`, so that a
-//! reader may try them side by side. `EXAMPLE=16 cargo test --test it examples` runs those whose names begin so.
+//! A new example needs no edit here: its README contains the commands. All examples share the namespace `default`, so that a
+//! reader can run several at once. `EXAMPLE=16 cargo test --test it examples` runs the examples whose names begin with `16`.
 
 mod in_cluster;
 mod live;
@@ -29,15 +29,15 @@ use testbed::{ControlPlane, Guarded, Options, Signal, eventually, spawn_guarded}
 
 use crate::scenario::printed;
 
-/// How many examples run at a time.
+/// The number of examples that run at a time.
 const AT_A_TIME: usize = 4;
-/// How long anything may take: others run beside it, and the machine may compile meanwhile.
+/// The limit of one step: other examples run at the same time, and the machine may compile meanwhile.
 const LIMIT: Duration = Duration::from_secs(90);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_example_does_on_a_cluster_what_its_readme_and_its_expected_objects_say() -> Result<()>
 {
-    // A cluster of its own: a reader's kubectl knows of no other kind that is called a website.
+    // A separate cluster: as in a reader's cluster, only one kind is called `website`.
     let cluster = &ControlPlane::start(Options {
         nodes: true,
         ..Options::default()
@@ -94,7 +94,7 @@ fn folders() -> Result<Vec<PathBuf>> {
         .collect::<Result<_>>()?;
     folders.retain(|path| {
         let name = path.file_name().and_then(|name| name.to_str());
-        // Others are layouts of repositories: `gitops_folder` applies them.
+        // The other folders are repository layouts, which `gitops_folder` applies.
         let is_example = |name: &str| name.starts_with(|first: char| first.is_ascii_digit());
         path.is_dir() && name.is_some_and(|name| is_example(name) && is_wanted(name))
     });
@@ -102,12 +102,12 @@ fn folders() -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Whether the environment selects the example.
+/// Returns true if the variable `EXAMPLE` selects the example.
 fn is_wanted(name: &str) -> bool {
     name.starts_with(&std::env::var("EXAMPLE").unwrap_or_default())
 }
 
-/// Commands that stay, and their programs.
+/// The commands that keep running, and their processes.
 type Running = Vec<(String, Guarded)>;
 
 /// One example.
@@ -115,9 +115,9 @@ struct Example<'a> {
     cluster: &'a ControlPlane,
     /// The kubeconfig of its commands.
     kubeconfig: PathBuf,
-    /// Where it is; its commands run there.
+    /// The folder of the example, in which its commands run.
     folder: PathBuf,
-    /// Where files go that it does not need.
+    /// The folder for files that are not part of the example.
     scratch: PathBuf,
 }
 
@@ -147,10 +147,10 @@ impl Example<'_> {
         self.finish(running, result).await
     }
 
-    /// Ends the programs that stay, after steps with that result.
+    /// Ends the programs that are still running; returns `result`, or the first error of a program if the steps succeeded.
     async fn finish(&self, running: Running, mut result: Result<()>) -> Result<()> {
         for (command, mut program) in running {
-            // What is not ours ends as it likes.
+            // Other programs are killed when they are dropped; their exit status does not matter.
             if !command.starts_with("ork ") {
                 continue;
             }
@@ -161,7 +161,7 @@ impl Example<'_> {
         result
     }
 
-    /// The README runs the operators, and uses each custom resource.
+    /// Checks that the README runs the operators, and that it uses each custom resource with expected objects.
     fn ensure_complete(&self, commands: &[String]) -> Result<()> {
         let runs = commands
             .iter()
@@ -184,7 +184,7 @@ impl Example<'_> {
         Ok(())
     }
 
-    /// The file with the objects that are expected of the custom resources in `file`.
+    /// Returns the path of the file with the objects that are expected for the custom resources in `file`.
     fn expected(&self, file: &str) -> PathBuf {
         let name = Path::new(file).file_name().unwrap_or_default();
         self.folder.join("expected").join(name)
@@ -195,8 +195,8 @@ impl Example<'_> {
             let program = self.start(command, works, running.len()).await?;
             running.push((command.to_owned(), program));
         } else if command.starts_with("kubectl wait ") {
-            // Its own patience is for machines that have nothing else to do.
-            eventually("it ends well", LIMIT, async || {
+            // The timeout in the README is for an idle machine: retry until `LIMIT`.
+            eventually("it succeeds", LIMIT, async || {
                 self.sh(command).await.map(Some)
             })
             .await?;
@@ -205,18 +205,18 @@ impl Example<'_> {
         }
         for file in readme::applied(command) {
             if self.expected(file).exists() {
-                let what = format!("{file} is as promised");
+                let what = format!("{file} is as expected");
                 eventually(&what, LIMIT, async || self.look(file).await.map(Some)).await?;
             }
         }
         Ok(())
     }
 
-    /// Starts a command that stays, and waits until it says that it is at work: what a reader waits for.
+    /// Starts a command that keeps running, and waits until it prints that it is ready, as a reader would.
     async fn start(&self, command: &str, works: &str, number: usize) -> Result<Guarded> {
         let log = self.scratch.join(format!("run-{number}.log"));
         let mut run = spawn_guarded(&self.shell(&format!("exec {command}")), &log)?;
-        let runs = eventually("it is at work", LIMIT, async || {
+        let runs = eventually("it is ready", LIMIT, async || {
             if let Some(status) = run.status()? {
                 return Ok(Some(Err(anyhow::anyhow!("it ended with {status}"))));
             }
@@ -228,7 +228,7 @@ impl Example<'_> {
         Ok(run)
     }
 
-    /// Runs a command to its end, which must be a good one; what it printed.
+    /// Runs a command, which must succeed; returns its output.
     async fn sh(&self, command: &str) -> Result<String> {
         printed(
             &self.output(&mut self.shell(command).into()).await?,
@@ -236,7 +236,7 @@ impl Example<'_> {
         )
     }
 
-    /// A command of a shell, in the example's folder, with the administrator's kubeconfig.
+    /// Returns a shell command in the example's folder, with its kubeconfig.
     fn shell(&self, command: &str) -> Command {
         let cluster = self.cluster;
         let ork = Path::new(env!("CARGO_BIN_EXE_ork")).parent();
@@ -262,7 +262,7 @@ impl Example<'_> {
     }
 }
 
-/// Ends `ork run` in order.
+/// Ends `ork run` with SIGTERM, and checks that it succeeds.
 async fn end(operator: &mut Guarded) -> Result<()> {
     operator.signal(Signal::Term)?;
     let status = eventually("it ends", LIMIT, async || operator.status()).await?;

@@ -1,11 +1,11 @@
-//! The commands of a README.
+//! Parses the commands of a README.
 
 use anyhow::{Result, ensure};
 
-/// The commands in the `sh` blocks of a text, in order, each on a line of its own; comments and empty lines are left out.
+/// Returns the commands in the `sh` blocks of a text, in order, one per line, without comments and empty lines.
 ///
 /// # Errors
-/// Names a command that is neither `ork`'s, `kubectl`'s nor a script of the folder, or goes on in the next line.
+/// Fails for a command that runs neither `ork`, `kubectl` nor a script of the folder, or that continues on the next line.
 pub(super) fn commands(readme: &str) -> Result<Vec<String>> {
     let mut commands = Vec::new();
     for block in blocks(readme).filter(|block| block.about == "sh") {
@@ -23,15 +23,15 @@ pub(super) fn commands(readme: &str) -> Result<Vec<String>> {
     Ok(commands)
 }
 
-/// A fenced block.
+/// A fenced code block.
 pub(super) struct Block<'a> {
-    /// What stands behind the fence: the language, and perhaps a file.
+    /// The text after the opening fence: the language, and optionally a file.
     pub(super) about: &'a str,
     /// The lines between the fences.
     pub(super) text: &'a str,
 }
 
-/// The fenced blocks of a text.
+/// Returns the fenced code blocks of a text.
 pub(super) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -43,7 +43,7 @@ pub(super) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     })
 }
 
-/// What a command prints once it is at work, if it runs until somebody ends it.
+/// Returns the text that a command prints once it is ready, if it keeps running.
 pub(super) fn stays(command: &str) -> Option<&'static str> {
     let programs = [
         ("ork run ", " runs, revision "),
@@ -56,7 +56,7 @@ pub(super) fn stays(command: &str) -> Option<&'static str> {
     found.map(|(_, works)| *works)
 }
 
-/// The files that a command applies.
+/// Returns the files that a command applies.
 pub(super) fn applied(command: &str) -> impl Iterator<Item = &str> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let applies = words.starts_with(&["kubectl", "apply"]);

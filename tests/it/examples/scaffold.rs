@@ -1,4 +1,4 @@
-//! What `ork init` writes, on the genuine control plane: the commands of its README, at the desk and then in a cluster.
+//! The Katalog of `ork init` on a real control plane: the commands of its README, first from files and then in a cluster.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::{Example, readme};
 /// The heading below which the commands need `ork controller`.
 const IN_A_CLUSTER: &str = "\n## Run it in a cluster\n";
 
-/// Writes a new Katalog and runs the commands of its README, as a reader does.
+/// Creates a new Katalog and runs the commands of its README, as a reader does.
 pub(super) async fn run(cluster: &ControlPlane) -> Result<()> {
     let scratch = cluster.folder().join("examples/init");
     fs::create_dir_all(&scratch)?;

@@ -1,4 +1,4 @@
-//! Storage as most clusters have it: a claim gets a volume. The control plane has none.
+//! A provisioner that binds each claim to a volume, as most clusters have one. The control plane has none.
 
 use std::pin::pin;
 
@@ -12,13 +12,13 @@ use kube::{
 };
 use serde_json::json;
 
-/// Gives every claim of the namespace `default` a volume, until it is dropped.
+/// Binds every claim in the namespace `default` to a volume, until the future is dropped.
 pub(super) async fn provide(client: Client) -> Result<()> {
     let claims: Api<PersistentVolumeClaim> = Api::default_namespaced(client.clone());
     let changes = watcher(claims.clone(), watcher::Config::default()).default_backoff();
     let mut changes = pin!(changes.applied_objects());
     while let Some(claim) = changes.next().await {
-        // The stream goes on after an error, with everything anew.
+        // The stream continues after an error, with a new list of all claims.
         let Ok(claim) = claim else { continue };
         let bound = claim
             .spec
@@ -31,7 +31,7 @@ pub(super) async fn provide(client: Client) -> Result<()> {
     Ok(())
 }
 
-/// Makes a volume for the claim and writes that it is its own, as a provisioner and the binder do.
+/// Creates a volume for the claim and binds the claim to it, as a provisioner and the volume controller do.
 async fn bind(
     client: &Client,
     claims: &Api<PersistentVolumeClaim>,
@@ -59,7 +59,7 @@ async fn bind(
         .create(&PostParams::default(), &wanted)
         .await;
     match made {
-        // An earlier change of the claim led to it.
+        // The volume was created for an earlier event of the claim.
         Err(kube::Error::Api(status)) if status.code == 409 => return Ok(()),
         made => made.map(drop)?,
     }

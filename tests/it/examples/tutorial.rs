@@ -1,4 +1,4 @@
-//! `docs/tutorial.md` on the genuine control plane: each file that it writes, each edit, each command, in its order.
+//! `docs/tutorial.md` on a real control plane: each file, each edit and each command of the tutorial, in order.
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,12 @@ use testbed::ControlPlane;
 
 use super::{Example, readme};
 
-/// Does what the tutorial says, in a folder of its name.
+/// Runs the steps of the tutorial in the folder `wiki`.
 pub(super) async fn run(cluster: &ControlPlane) -> Result<()> {
     let scratch = cluster.folder().join("examples/tutorial");
     let folder = scratch.join("wiki");
     fs::create_dir_all(&folder)?;
-    // The reader's namespace is not that of the examples.
+    // The tutorial sets a namespace in its kubeconfig, which must not affect the examples.
     let kubeconfig = scratch.join("kubeconfig");
     fs::copy(cluster.admin().kubeconfig_path(), &kubeconfig)?;
     let example = Example {
@@ -35,7 +35,7 @@ pub(super) async fn run(cluster: &ControlPlane) -> Result<()> {
     example.finish(running, result).await
 }
 
-/// Writes a file, edits one, or runs commands.
+/// Runs one block: writes a file, edits a file, or runs commands.
 async fn type_in(
     example: &Example<'_>,
     block: &readme::Block<'_>,
@@ -53,7 +53,7 @@ async fn type_in(
             let commands = readme::commands(&format!("\n```sh\n{}```", block.text))?;
             ensure!(
                 !commands.is_empty(),
-                "nothing to do in a block `{}`",
+                "no command in a block `{}`",
                 block.about
             );
             for command in commands {
@@ -65,7 +65,7 @@ async fn type_in(
     }
 }
 
-/// The text after an edit: its old lines stand there once.
+/// Returns the text after an edit, whose old lines must occur once in the text.
 fn edited(text: &str, edit: &str) -> Result<String> {
     let side = |sign: char| {
         let mut text = String::new();
@@ -79,7 +79,7 @@ fn edited(text: &str, edit: &str) -> Result<String> {
     let found = text.matches(&old).count();
     ensure!(
         found == 1,
-        "these lines are there {found} times:\n{old}in\n{text}"
+        "these lines occur {found} times:\n{old}in\n{text}"
     );
     Ok(text.replacen(&old, &new, 1))
 }

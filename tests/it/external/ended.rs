@@ -1,4 +1,4 @@
-//! Calls whose tasks end.
+//! External calls whose task ends unexpectedly.
 
 use anyhow::{Result, ensure};
 use orkestra_ground::tasks::Task;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::scenario::{LIMIT, Scenario};
 
-/// Ends the tasks of a call, and checks that the custom resource is handled all the same.
+/// Ends the tasks of a call, and checks that the custom resource is reconciled nevertheless.
 pub(super) async fn a_call_whose_task_ends_is_made_again(scenario: &Scenario) -> Result<()> {
     let deployments = scenario.objects("deployments");
     for (task, image) in [(Task::ExternalCall, "6"), (Task::ExternalConnection, "4")] {

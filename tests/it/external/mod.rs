@@ -1,5 +1,4 @@
-//! Calls to the outside, as a running controller makes them: gates on their answers, the flags that permit them, and servers
-//! that do not behave.
+//! External calls of a running controller: gates on their answers, the flags that permit them, and servers that misbehave.
 
 mod ended;
 pub(crate) mod sink;
@@ -16,14 +15,14 @@ use crate::{
     waters,
 };
 
-/// Stands in bodies and tokens that nobody may be told.
+/// A marker in bodies and tokens that must not be exposed.
 const PLANTED: &str = "planted-5c1f";
-/// How soon another custom resource is done while calls hang. A pass takes milliseconds; the machine runs other tests meanwhile.
+/// The limit for another custom resource while calls hang. A pass takes milliseconds; the machine runs other tests meanwhile.
 const SOON: Duration = Duration::from_secs(5);
-/// Time in which a call that is made over and over would show.
+/// The time after which a call that is repeated would show up.
 const WINDOW: Duration = Duration::from_secs(4);
 
-/// A scenario of that Katalog, called `waters`, whose controller may call these.
+/// Starts a scenario with that Katalog, named `waters`, whose controller may call `allowed` and read `environment`.
 async fn running_with(
     katalog: &str,
     allowed: &[String],
@@ -51,7 +50,7 @@ async fn running_with(
     Ok(scenario)
 }
 
-/// A scenario of Ponds and lakes that call.
+/// Starts a scenario with Ponds and Lakes that make calls.
 async fn running(allowed: &[String], environment: &[(&'static str, &str)]) -> Result<Scenario> {
     running_with("external/katalog.yaml", allowed, environment).await
 }
@@ -60,12 +59,12 @@ fn pond(url: &str) -> Value {
     json!({ "serviceUrl": url, "image": "registry.example/web:3" })
 }
 
-/// Waits until `Ready` has that reason; its message.
+/// Waits until `Ready` has that reason; returns its message.
 pub(crate) async fn reported(objects: &Objects, name: &str, reason: &str) -> Result<String> {
     let has =
         |object: &Value| condition(object, "Ready").is_some_and(|one| one["reason"] == reason);
     let object = objects
-        .until(name, &format!("says {reason}"), LIMIT, has)
+        .until(name, &format!("has {reason}"), LIMIT, has)
         .await?;
     let ready = condition(&object, "Ready").cloned().unwrap_or_default();
     Ok(waters::text(&ready, "/message").to_owned())
@@ -81,7 +80,7 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     let [ponds, deployments, maps] = kinds.map(|plural| scenario.objects(plural));
     waters::pond(&scenario, "north", &pond(&sink.url())).await?;
     a_call_that_must_not_fail_blocks_the_pass(&scenario, &sink).await?;
-    // It is tried again without anybody's doing.
+    // The call is retried automatically.
     sink.answer("/health", 200, "");
     deployments
         .until_equal(
@@ -96,17 +95,17 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     let health = sink.requests("/health").remove(0);
     assert!(health.starts_with("GET /health HTTP/1.1\r\n"), "{health}");
     assert!(!health.to_lowercase().contains("authorization"), "{health}");
-    // A call that may fail lets the rest go on, and tells why.
+    // A call that may fail does not block the other children, and its failure is reported.
     sink.answer("/flags", 500, PLANTED);
     waters::pond(&scenario, "south", &pond(&sink.url())).await?;
     deployments
-        .until("south", "is there", LIMIT, |_| true)
+        .until("south", "exists", LIMIT, |_| true)
         .await?;
     reported(&ponds, "south", "ChildrenNotReady").await?;
     assert_eq!(maps.get("south-flags").await?, None);
     neither_the_api_server_nor_a_variable_is_permitted(&scenario, &sink).await?;
     ended::a_call_whose_task_ends_is_made_again(&scenario).await?;
-    // What was made stays when a call fails later.
+    // Existing children stay when a call fails later.
     sink.answer("/health", 503, PLANTED);
     ponds
         .patch(
@@ -121,7 +120,7 @@ async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     ensure_nothing_planted(&scenario).await
 }
 
-/// Checks that neither a child is made nor another call, and that the condition says why.
+/// Checks that no child is created, that no further call is made, and that the condition reports the failure.
 async fn a_call_that_must_not_fail_blocks_the_pass(scenario: &Scenario, sink: &Sink) -> Result<()> {
     let message = reported(&scenario.objects("ponds"), "north", "ExternalCallFailed").await?;
     let wanted = format!(
@@ -132,12 +131,12 @@ async fn a_call_that_must_not_fail_blocks_the_pass(scenario: &Scenario, sink: &S
     assert_eq!(scenario.objects("deployments").get("north").await?, None);
     assert!(
         sink.requests("/flags").is_empty(),
-        "nothing follows a call that failed"
+        "a call follows one that failed"
     );
     Ok(())
 }
 
-/// An address without a port does not permit the API server at it, and no variable may be read that is not named.
+/// Checks that an allowed address without a port does not include the API server, and that only named variables may be read.
 async fn neither_the_api_server_nor_a_variable_is_permitted(
     scenario: &Scenario,
     sink: &Sink,
@@ -197,7 +196,7 @@ async fn a_url_of_a_custom_resource_reaches_only_what_the_flag_permits() -> Resu
         reported(&lakes, name, "ExternalCallRefused").await?;
     }
     assert!(sink.requests("/").is_empty());
-    // What is permitted is called, with the token that the Katalog names.
+    // A permitted URL is called with the token that the Katalog names.
     waters::lake(
         &scenario,
         "deep",
@@ -216,9 +215,9 @@ async fn a_url_of_a_custom_resource_reaches_only_what_the_flag_permits() -> Resu
         request.contains(&format!("authorization: Bearer {PLANTED}\r\n")),
         "{request}"
     );
-    // An answer that changes the status is no reason to call again. The watch may tell of a pass's own write before its answer
-    // comes, and so bring one pass more, but never another after that.
-    eventually("calls end", LIMIT, async || {
+    // An answer that changes the status causes no other call. The watch may deliver a pass's own write before its answer
+    // arrives, which causes one more pass, but no further one.
+    eventually("no more calls", LIMIT, async || {
         let before = sink.requests("/depth").len();
         tokio::time::sleep(WINDOW).await;
         Ok((sink.requests("/depth").len() == before).then_some(()))
@@ -256,7 +255,7 @@ async fn servers_that_do_not_behave_slow_no_other_custom_resource() -> Result<()
         Ok(started.elapsed())
     };
     let alone = quick("alone").await?;
-    // One worker; each call may take 30 s. A host's share of calls is more than these.
+    // There is one worker, and each call may take 30 s. The limit of concurrent calls per host is above this number.
     for n in 0..4 {
         for manner in ["hang", "drip"] {
             let url = json!({ "url": format!("{}/{manner}", sink.url()) });
@@ -267,12 +266,12 @@ async fn servers_that_do_not_behave_slow_no_other_custom_resource() -> Result<()
     }
     eventually("the calls are under way", LIMIT, async || {
         let under_way = sink.requests("/hang").len() + sink.requests("/drip").len();
-        ensure!(under_way == 8, "{under_way} are");
+        ensure!(under_way == 8, "{under_way} calls");
         Ok(Some(()))
     })
     .await?;
     let beside = quick("beside").await?;
-    println!("alone {alone:?}, beside calls that hang {beside:?}");
+    println!("alone {alone:?}, during calls that hang {beside:?}");
     assert!(beside < SOON, "{beside:?}, {alone:?} alone");
     let message = reported(&lakes, "endless-0", "ExternalCallFailed").await?;
     assert!(
@@ -282,9 +281,9 @@ async fn servers_that_do_not_behave_slow_no_other_custom_resource() -> Result<()
     assert_eq!(
         sink.requests("/hang").len(),
         4,
-        "a call that hangs is made once"
+        "a call that hangs was repeated"
     );
-    // One that hangs and goes is no burden either.
+    // A resource whose call hangs can be deleted.
     lakes.delete("hang-0").await?;
     lakes.until_gone("hang-0", SOON).await
 }
@@ -308,8 +307,8 @@ async fn rules_complete_and_refuse_by_what_servers_answer() -> Result<()> {
         "{message}"
     );
     assert_eq!(maps.get("north-size").await?, None);
-    assert!(sink.requests("/work").is_empty(), "nothing follows");
-    // A change is asked about anew, and then the answer of the other server is there.
+    assert!(sink.requests("/work").is_empty(), "a call follows");
+    // A change repeats the calls, and the servers now permit it.
     sink.answer("/judge", 200, r#"{"allowed": true}"#);
     sink.answer("/work", 200, "");
     let change = json!({ "spec": { "more": 1 } });
@@ -318,7 +317,7 @@ async fn rules_complete_and_refuse_by_what_servers_answer() -> Result<()> {
         .await?;
     let judged = sink.requests("/judge");
     assert!(judged[0].starts_with("GET /judge/7 "), "{judged:?}");
-    // What the server does not answer, without `continueOnError`, touches nothing. Passes that follow own writes have ended.
+    // Without `continueOnError`, a failed call changes nothing. First, passes caused by the controller's own writes must end.
     scenario
         .until_settled(Duration::from_secs(2), LIMIT)
         .await?;
@@ -348,8 +347,8 @@ async fn a_gate_opens_when_the_server_says_so() -> Result<()> {
     let (lakes, maps) = (scenario.objects("lakes"), scenario.objects("configmaps"));
     let spec = json!({ "serviceUrl": sink.url() });
     waters::lake(&scenario, "deep", &spec).await?;
-    // It is asked again and again, by `requeue`: resync is off, and nothing changes.
-    eventually("the gate is asked three times", LIMIT, async || {
+    // `requeue` repeats the call: resync is off, and nothing changes.
+    eventually("the gate is called three times", LIMIT, async || {
         Ok((sink.requests("/gate").len() >= 3).then_some(()))
     })
     .await?;
@@ -360,23 +359,23 @@ async fn a_gate_opens_when_the_server_says_so() -> Result<()> {
     lakes
         .until("deep", "is Ready=False for GateClosed", LIMIT, is_held)
         .await?;
-    assert!(sink.requests("/work").is_empty(), "no later call is made");
+    assert!(sink.requests("/work").is_empty(), "a later call was made");
     assert_eq!(maps.get("deep-lake").await?, None);
-    // A server that does not answer neither opens nor closes it.
+    // A failed call neither opens nor closes the gate.
     sink.answer("/gate", 503, PLANTED);
     let message = reported(&lakes, "deep", "ExternalCallFailed").await?;
     assert!(message.contains("the call `gate` failed"), "{message}");
     assert_eq!(maps.get("deep-lake").await?, None);
     sink.answer("/gate", 200, r#"{"open": true}"#);
-    maps.until("deep-lake", "is there", LIMIT, |_| true).await?;
-    // One that is made stays when the gate closes, and when nobody answers.
+    maps.until("deep-lake", "exists", LIMIT, |_| true).await?;
+    // An existing child stays when the gate closes, and when the call fails.
     for (status, body) in [(200, r#"{"open": false}"#), (503, PLANTED)] {
         let before = sink.requests("/gate").len();
         sink.answer("/gate", status, body);
         lakes
             .patch("deep", &json!({ "spec": { "more": status } }))
             .await?;
-        eventually("the gate is asked again", LIMIT, async || {
+        eventually("the gate is called again", LIMIT, async || {
             Ok((sink.requests("/gate").len() > before + 1).then_some(()))
         })
         .await?;
@@ -385,16 +384,16 @@ async fn a_gate_opens_when_the_server_says_so() -> Result<()> {
     ensure_nothing_planted(&scenario).await
 }
 
-/// Bodies, tokens and paths of calls are nowhere but where a Katalog puts them.
+/// Checks that the log, Events, statuses and metrics contain no body, token or path of a call.
 async fn ensure_nothing_planted(scenario: &Scenario) -> Result<()> {
-    ensure!(!scenario.log().contains(PLANTED), "the log contains it");
+    ensure!(!scenario.log().contains(PLANTED), "it is in the log");
     for plural in ["events", "ponds", "lakes", "katalogs"] {
         for object in scenario.objects(plural).list().await? {
             let status = json!([object["status"], object["message"], object["note"]]).to_string();
-            ensure!(!status.contains(PLANTED), "{plural} tell it: {status}");
+            ensure!(!status.contains(PLANTED), "{plural} show it: {status}");
         }
     }
     let metrics = scenario.http("/metrics").await?;
-    ensure!(!metrics.contains(PLANTED), "metrics tell it");
+    ensure!(!metrics.contains(PLANTED), "it is in the metrics");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A server on the loopback that is called: its answers follow from the path, and it keeps what it was sent.
+//! A server on the loopback interface for external calls: the path selects the answer, and all requests are recorded.
 
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Ends with its value.
+/// The server. It ends when this value is dropped.
 pub(crate) struct Sink {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -19,7 +19,7 @@ pub(crate) struct Sink {
 
 #[derive(Default)]
 struct State {
-    /// Status and body by the path's beginning; 404 where there is none.
+    /// The status and body by the prefix of the path; 404 for other paths.
     answers: BTreeMap<String, (u16, String)>,
     requests: Vec<String>,
 }
@@ -44,12 +44,12 @@ impl Sink {
         })
     }
 
-    /// `http://127.0.0.1:port`
+    /// Returns the URL of the server, `http://127.0.0.1:port`.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// From now on paths that begin like this have that answer.
+    /// Sets the answer for paths with that prefix.
     pub(crate) fn answer(&self, path: &str, status: u16, body: &str) {
         let mut state = self.state.lock();
         state
@@ -57,7 +57,7 @@ impl Sink {
             .insert(path.to_owned(), (status, body.to_owned()));
     }
 
-    /// The requests so far, for paths that begin like this.
+    /// Returns the requests so far for paths with that prefix.
     pub(crate) fn requests(&self, path: &str) -> Vec<String> {
         let state = self.state.lock();
         let asks = |request: &&String| {
@@ -86,7 +86,7 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
         let found = answers.find(|(start, _)| path.starts_with(*start));
         found.map_or((404, String::new()), |(_, answer)| answer.clone())
     };
-    // A client that goes ends it.
+    // A client that closes the connection ends the answer.
     let _ = match path.get(..5) {
         Some("/hang") => return std::future::pending().await,
         Some("/drip") => drip(stream).await,
