@@ -348,7 +348,7 @@ async fn an_event_names_the_remedy(gate: &Gate, definition: &str, remedy: &str) 
         &gate.scenario.client,
         "/apis/events.k8s.io/v1/namespaces/default/events",
     );
-    eventually("an Event reports that the conversion is kept", LIMIT, async || {
+    eventually("an Event reports it", LIMIT, async || {
         let found = events.list().await?;
         let is_it = |event: &&Value| {
             event["reason"] == "ConversionKept" && event["regarding"]["name"] == *definition

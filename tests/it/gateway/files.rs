@@ -108,7 +108,7 @@ async fn a_certificate_of_files_is_reloaded_once_its_authority_is_trusted_and_no
     gate.run(KATALOG).await?;
     ensure!(trusted(&gate).await? == first.authority);
     let secrets = gate.scenario.objects_in(&gate.home(), "secrets");
-    ensure!(secrets.list().await?.is_empty(), "the gateway created a Secret");
+    ensure!(secrets.list().await?.is_empty(), "a Secret was created");
     let path = format!(
         "/apis/{}/v1alpha1/namespaces/{}/sites?dryRun=All",
         gate.scenario.group, gate.scenario.namespace

@@ -275,10 +275,10 @@ fn compare_with_server(plan: &OperatorPlan, served: &Served, webhook: &Outcome) 
         one_line(found).contains(&one_line(expected)) || found.contains('…')
     };
     match webhook.denials.first() {
-        None => ensure!(served.is_accepted(), "the webhook accepts the object, the API server returned {served:?}"),
+        None => ensure!(served.is_accepted(), "the webhook accepts: {served:?}"),
         Some(first) => ensure!(
             served.code == 422 && is_same(first, &served.message),
-            "the webhook denies the object with {first:?}, the API server returned {served:?}"
+            "the webhook denies with {first:?}, the API server returned {served:?}"
         ),
     }
     let (expected, found) = (&webhook.warnings, &served.warnings);
