@@ -94,7 +94,7 @@ async fn bind(scenario: &Scenario, role: &str, name: &str, path: &str) -> Result
 
 fn shipped(path: &str) -> Result<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(root.join("config/base").join(path)).context("a shipped file")
+    std::fs::read_to_string(root.join("config/base").join(path)).context("no shipped file")
 }
 
 /// Applies the shipped roles of readers, without bindings. The roles are cluster-scoped, so several tests may create them at once:

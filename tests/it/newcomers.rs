@@ -73,7 +73,7 @@ async fn conditions_of_other_managers_stay_beside_ours() -> Result<()> {
     let mut scenario = Scenario::new("beside").await?;
     let folder = scenario.path("pond");
     let args = ["init", "pond", "--kind", "Pond", "--group", &scenario.group];
-    scenario.ork(&[&args[..], &["--dir", folder.to_str().context("a path")?]].concat())?;
+    scenario.ork(&[&args[..], &["--dir", folder.to_str().context("not text")?]].concat())?;
     let crd = std::fs::read_to_string(folder.join("crd.yaml"))?;
     let katalog = "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: { name: waters }\nspec:\n  crds:\n    pond:\n      apiTypes: { group: GROUP, version: v1alpha1, kind: Pond, plural: ponds }\n      operatorBox:\n        onReconcile:\n          configMaps: [{ name: \"{{ .metadata.name }}-pond\", data: { replicas: \"{{ .spec.replicas }}\" } }]\n";
     scenario.grant(katalog).await?;

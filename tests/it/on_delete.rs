@@ -79,7 +79,7 @@ pub(crate) async fn after_the_timeout_the_resource_stays_until_it_is_released() 
     let groves = grove(&scenario, &space, json!({})).await?;
     groves.delete("elms").await?;
     let late = groves
-        .until("elms", "is late", LIMIT, says("EndTimedOut"))
+        .until("elms", "times out", LIMIT, says("EndTimedOut"))
         .await?;
     // The group may still complete, so the grove is `Reconciling` and not `Stalled`.
     ensure!(condition(&late, "Reconciling").is_some() && condition(&late, "Stalled").is_none());

@@ -266,7 +266,7 @@ async fn the_webhook_judges_and_mutates(gate: &Gate) -> Result<()> {
     .await?;
     ensure!(
         made["metadata"]["finalizers"].is_null(),
-        "no controller runs: {made}"
+        "a finalizer was set without a controller: {made}"
     );
     let error = refused(gate, "twin", &json!({ "image": "myorg/a:1", "seen": "x" }))?;
     ensure!(error.contains("it was seen"), "{error}");
@@ -364,7 +364,7 @@ async fn policies_hold_without_a_replica(gate: &Gate) -> Result<()> {
     );
     ensure!(
         conversion::crons(gate, "v2").fetch("daily").await?["spec"]["schedule"]["minute"] == "5",
-        "the stored version needs no webhook"
+        "the stored version cannot be read"
     );
     Ok(())
 }

@@ -254,7 +254,7 @@ async fn a_conversion_that_is_kept_survives_a_restart_and_its_katalog() -> Resul
     let (crds, name) = crd(&gate);
     let record = "/metadata/annotations/orkestra.orkspace.io~1served-conversion";
     let recorded = crds.fetch(&name).await?.pointer(record).cloned();
-    let recorded = recorded.context("nothing is recorded")?;
+    let recorded = recorded.context("no conversion is recorded")?;
 
     // The Katalog is deleted and the only process is killed: only the annotation of the CRD still describes the conversion.
     let katalogs = gate.scenario.objects("katalogs");

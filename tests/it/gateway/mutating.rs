@@ -111,7 +111,7 @@ async fn a_policy_that_is_deleted_is_written_again(gate: &Gate) -> Result<()> {
     ensure!(mutations == Some(3), "{policy}");
     let name = policy["metadata"]["name"].as_str().unwrap_or_default();
     policies.delete(name).await?;
-    eventually("the policy is back", LIMIT, async || {
+    eventually("the policy exists again", LIMIT, async || {
         Ok(policies.list().await?.pop())
     })
     .await?;

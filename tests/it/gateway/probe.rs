@@ -21,7 +21,7 @@ async fn nothing_points_at_a_webhook_before_it_answers() -> Result<()> {
     gate.scenario.start().await?;
     gate.run(conversion::KATALOG).await?;
     // The controller has tried to write the configuration and the CRD.
-    eventually("the webhooks were tried", LIMIT, async || {
+    eventually("two attempts are logged", LIMIT, async || {
         let log = gate.scenario.log();
         let tried = log.lines().filter(|line| {
             line.contains("not all webhooks, policies and conversions are in place")

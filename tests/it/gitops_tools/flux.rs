@@ -1,5 +1,5 @@
-//! Flux's kustomize-controller, with the Kustomizations that `ork generate flux` prints: it waits for the Katalog, then for the custom
-//! resources, and does not change or prune children (G9, G16).
+//! Flux's kustomize-controller, with the Kustomizations that `ork generate flux` prints: it waits for the Katalog, then for the
+//! custom resources, and does not change or prune children (G9, G16).
 
 use std::path::Path;
 use std::process::Command;
@@ -89,7 +89,7 @@ pub(super) fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -
 /// Installs Flux's CRDs, and a `GitRepository` without an artifact.
 pub(super) async fn install(scenario: &Scenario, tools: &Path) -> Result<()> {
     let definitions = tools.join("crds");
-    let definitions = definitions.to_str().context("a path")?;
+    let definitions = definitions.to_str().context("the path is not text")?;
     kubectl(
         scenario,
         &["apply", "--server-side", "-f", definitions],
@@ -153,7 +153,7 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
     let crd = folder
         .crd
         .replace("              default: {observedGeneration: -1}\n", "");
-    ensure!(crd != folder.crd, "the definition has no default status");
+    ensure!(crd != folder.crd, "the CRD has no default status");
     scenario.grant(&folder.katalog).await?;
     let git = scenario.path("git");
     scenario.file("git/katalogs/crd.yaml", &crd)?;
@@ -246,7 +246,7 @@ async fn what_leaves_git_is_pruned_and_no_other_child(
         .until_gone("second", LIMIT)
         .await?;
     let all = kustomizations(scenario);
-    all.until("resources", "is ready at last", LIMIT, |one| {
+    all.until("resources", "is ready once more", LIMIT, |one| {
         is_ready_at(one, "three")
     })
     .await?;

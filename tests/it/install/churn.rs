@@ -119,7 +119,7 @@ impl Churn {
     /// Waits until every resource has changed once more.
     pub(super) async fn round(&self) -> Result<()> {
         let before = self.rounds.load(Ordering::SeqCst);
-        testbed::eventually("a round of changes", LIMIT, async || {
+        testbed::eventually("a round of changes ends", LIMIT, async || {
             Ok((self.rounds.load(Ordering::SeqCst) > before + 1).then_some(()))
         })
         .await

@@ -77,7 +77,7 @@ async fn the_commands_of_the_page_install_upgrade_and_remove() -> Result<()> {
         }
         if command.starts_with("kubectl diff") {
             // The status of objects may change between the two requests of `kubectl diff`.
-            eventually("nothing differs", LIMIT, async || {
+            eventually("no manifest differs", LIMIT, async || {
                 run(&site, folder.path(), command).map(Some)
             })
             .await?;

@@ -53,7 +53,7 @@ async fn with_webhooks() -> Result<(Site, String)> {
     let katalog = katalog.replace(r#""crdFile": "crd.yaml","#, "");
     site.kubectl(&["apply", "-f", "-"], Some(&crd.to_string()))?;
     site.file("katalog.yaml", &katalog)?;
-    site.grant(site.cluster.folder().to_str().context("no text")?)?;
+    site.grant(site.cluster.folder().to_str().context("not text")?)?;
     let port = free_port()?;
     let (listen, url) = (
         format!("--webhooks-listen=127.0.0.1:{port}"),

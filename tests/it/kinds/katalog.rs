@@ -49,7 +49,7 @@ impl All {
         for operator in operators.into_iter().flat_map(|map| map.values_mut()) {
             let blocks = operator["operatorBox"].as_object_mut();
             for block in blocks.into_iter().flat_map(|map| map.values_mut()) {
-                block.as_object_mut().context("a block")?.remove(list);
+                block.as_object_mut().context("not a block")?.remove(list);
             }
         }
         Ok(serde_json::to_string(&katalog)?)

@@ -118,8 +118,8 @@ async fn a_leader_that_ends_hands_over_after_its_last_write_and_the_next_change_
     ensure!(first.process.wait(END)?.success());
     ensure!(first.log().contains("released the lease"));
 
-    let released = *first.terms(mark)?.last().context("nothing was released")?;
-    let taken = *second.terms(mark)?.first().context("nothing was taken")?;
+    let released = *first.terms(mark)?.last().context("not released")?;
+    let taken = *second.terms(mark)?.first().context("not acquired")?;
     let last = first.writes(mark)?.last().map(|one| one.timestamp);
     ensure!(
         last.is_none_or(|last| last < released),
@@ -159,7 +159,7 @@ async fn a_leader_that_dies_is_followed_when_its_lease_has_run_out() -> Result<(
     replicas.until_painted("amber").await?;
     let after = until_held(&replicas, "second").await?;
     assert_eq!(transitions(&after), transitions(&before) + 1);
-    let taken = *second.terms(mark)?.first().context("nothing was taken")?;
+    let taken = *second.terms(mark)?.first().context("not acquired")?;
     let writes = second.writes(mark)?;
     let write = writes.first().context("nothing was written")?;
     println!(
@@ -226,7 +226,7 @@ async fn a_leader_that_stood_still_beyond_its_lease_writes_nothing_when_it_wakes
     tokio::time::sleep(Duration::from_secs(5)).await;
     ended.store(true, Ordering::SeqCst);
     churning.await??;
-    let taken = *second.terms(mark)?.first().context("nothing was taken")?;
+    let taken = *second.terms(mark)?.first().context("not acquired")?;
     let late: Vec<_> = (first.writes(mark)?.into_iter())
         .filter(|one| one.timestamp > taken && !is_cut_off(one))
         .collect();
@@ -276,7 +276,7 @@ async fn a_leader_whose_lease_is_stolen_rests_until_it_is_free() -> Result<()> {
     replicas.until_painted("amber").await?;
     let lease = until_held(&replicas, "first").await?;
     ensure!(transitions(&lease) > 0, "{lease}");
-    let taken = *first.terms(mark)?.last().context("nothing was taken")?;
+    let taken = *first.terms(mark)?.last().context("not acquired")?;
     let first_term = first.terms(noticed)?;
     let taken = first_term.first().copied().unwrap_or(taken);
     // Events wait for other requests, so an Event about a reconcile pass before the theft may be written after it.

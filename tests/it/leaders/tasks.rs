@@ -133,7 +133,7 @@ async fn end(replica: &Replica, task: Task, of: &str) -> Result<()> {
     let log = replica.log();
     let is_it = |line: &&str| line.contains("task failed") && line.contains(task.name());
     let line = log.lines().find(is_it);
-    let line = line.with_context(|| format!("nothing is logged of {task:?}"))?;
+    let line = line.with_context(|| format!("no log line names {task:?}"))?;
     ensure!(line.contains("a fault on purpose"), "{line}");
     Ok(())
 }
@@ -340,7 +340,7 @@ async fn a_process_without_its_elector_ends(replicas: &Replicas, round: &mut u32
         let is_it = |line: &str| line.contains("task failed") && line.contains(thread);
         ensure!(
             log.lines().any(is_it),
-            "nothing is logged of {thread}: {log}"
+            "the log does not name {thread}: {log}"
         );
     }
     ensure_neighbour(replicas, round).await
