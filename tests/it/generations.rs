@@ -1,4 +1,4 @@
-//! Documents of other generations, in the cluster: what loads with a warning works, or fails one custom resource alone.
+//! Documents of earlier releases, in the cluster: fields that load with a warning work, and a wrong value fails one resource only.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::scenario::{LIMIT, Scenario, condition};
 use crate::waters::{self, text};
 
-/// The annotation that the Katalog puts on each pond.
+/// The JSON pointer to the annotation that the Katalog sets on each pond.
 const NOTE: &str = "/metadata/annotations/example.org~1note";
 
-/// `reason: message` of the condition `Ready`.
+/// Returns `reason: message` of the condition `Ready`.
 fn ready(pond: &Value) -> String {
     condition(pond, "Ready").map_or_else(String::new, |ready| {
         format!("{}: {}", text(ready, "/reason"), text(ready, "/message"))
@@ -36,7 +36,7 @@ async fn what_a_resource_chooses_fails_that_one_alone_and_a_built_in_kind_stays_
     metadata_goes_with_the_katalog(&scenario).await
 }
 
-/// Checks that the Katalog's entry for `ConfigMaps` is stopped, and why.
+/// Checks that the Katalog's entry for `ConfigMap` is stopped with the reason `BuiltInKind`.
 fn the_entry_of_a_built_in_kind_is_stopped(katalog: &Value) -> Result<()> {
     let rows = katalog["status"]["operators"].as_array();
     let row = rows
@@ -69,10 +69,10 @@ async fn the_children_of_a_pond_are_created(scenario: &Scenario) -> Result<()> {
         scenario.objects("resourcequotas"),
         scenario.objects("services"),
     );
-    // Children of one wave are written side by side.
-    let quota = quotas.until("north", "is made", LIMIT, |_| true).await?;
+    // Children of one wave are written concurrently, so each is waited for.
+    let quota = quotas.until("north", "exists", LIMIT, |_| true).await?;
     ensure!(quota["spec"]["hard"].is_object(), "{quota}");
-    let service = services.until("north", "is made", LIMIT, |_| true).await?;
+    let service = services.until("north", "exists", LIMIT, |_| true).await?;
     ensure!(
         service["spec"]["selector"] == json!({ "orkestra-owner": "north" })
             && service["spec"]["ports"][0]["port"] == 8080,
@@ -81,7 +81,7 @@ async fn the_children_of_a_pond_are_created(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Creates objects as others do, which the operator only reads, and waits until a child shows them.
+/// Creates objects that the operator only reads, and waits until a child contains values of them.
 async fn what_others_create_is_read(scenario: &Scenario) -> Result<()> {
     let label = |key: &str| json!({ key: "north" });
     let account = json!({ "metadata": { "name": "keeper", "labels": label("example.org/pond") } });
@@ -100,7 +100,7 @@ async fn what_others_create_is_read(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Checks that what the Katalog says of metadata is on the resource and comes back, and that a page that is off is not found.
+/// Checks that declared metadata is set on the resource and restored after a change, and that a disabled page is not found.
 async fn declared_metadata_comes_back_and_a_page_that_is_off_is_not_found(
     scenario: &Scenario,
 ) -> Result<()> {
@@ -120,7 +120,7 @@ async fn declared_metadata_comes_back_and_a_page_that_is_off_is_not_found(
     Ok(())
 }
 
-/// Creates ponds that choose an unknown profile and a forbidden source, and checks that they fail for that reason.
+/// Creates ponds with an unknown profile and with a source that is not permitted, and checks that each fails with that reason.
 async fn a_wrong_choice_fails_its_pond_alone(scenario: &Scenario) -> Result<()> {
     let ponds = scenario.objects("ponds");
     waters::pond(
@@ -148,7 +148,7 @@ async fn a_wrong_choice_fails_its_pond_alone(scenario: &Scenario) -> Result<()> 
     Ok(())
 }
 
-/// Deletes the Katalog, and checks that it takes with it what it has on resources.
+/// Deletes the Katalog, and checks that the metadata that it set on resources is removed.
 async fn metadata_goes_with_the_katalog(scenario: &Scenario) -> Result<()> {
     scenario.objects("katalogs").delete("waters").await?;
     scenario

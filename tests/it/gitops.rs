@@ -1,5 +1,5 @@
-//! What `GitOps` tools and other tenants rely on: requests that are repeated, output that is the same each time, few Events,
-//! and a neighbour that cannot be felt.
+//! Behaviour that `GitOps` tools and other tenants rely on: reconcile requests that the status repeats, deterministic output, few
+//! Events, and custom resources that do not delay others.
 
 use std::{
     collections::BTreeMap,
@@ -17,25 +17,25 @@ use tokio_util::sync::CancellationToken;
 use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 use crate::waters;
 
-/// How long nothing must happen.
+/// The time without requests after which the controller counts as idle.
 const QUIET: Duration = Duration::from_secs(2);
-/// How many instances converge at once.
+/// The number of custom resources that converge at once.
 const INSTANCES: usize = 300;
-/// How many ponds change seldom, beside one that changes all the time.
+/// The number of ponds that change seldom, next to one that changes all the time.
 const NEIGHBOURS: usize = 20;
-/// How many clients change the instances of a namespace at a time, each about a hundred times a second: each change needs a pass
-/// of several requests, so the queue fills.
+/// The number of clients that change the custom resources of a namespace, each about a hundred times a second. Each change needs a
+/// reconcile pass of several requests, so the queue fills.
 const CLIENTS: usize = 4;
-/// How many of the instances wait for a worker then, at least.
+/// The minimum number of custom resources that then wait for a worker.
 const FLOODED: f64 = 150.0;
-/// How many changes of another namespace are measured.
+/// The number of measured changes in another namespace.
 const MEASURED: usize = 20;
-/// How many times longer the slowest of them may take in a flood than before it.
+/// The factor by which the slowest of them may take longer during the flood than before it.
 const SLOWER: u32 = 5;
-/// How long it may take anyway, as the API server is busy too. A place at the end of the flood's queue would cost about 300 passes.
+/// The time that it may take in any case, since the API server is busy, too. A wait for the whole queue would be about 300 passes.
 const UNFELT: Duration = Duration::from_secs(2);
 
-/// A `ConfigMap` for each pond.
+/// A Katalog that creates a `ConfigMap` for each pond.
 const PONDS: &str = r#"{
     "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog",
     "metadata": { "name": "waters", "namespace": "NAMESPACE" },
@@ -52,7 +52,7 @@ async fn ponds(prefix: &str) -> Result<Scenario> {
     Scenario::with_katalog(prefix, &["kinds/crds.yaml"], PONDS).await
 }
 
-/// Annotates an object of that plural, and waits until its status repeats what was asked.
+/// Annotates an object, and waits until `status.lastHandledReconcileAt` is the value of the annotation.
 async fn asked_and_handled(
     scenario: &Scenario,
     (plural, name): (&str, &str),
@@ -84,7 +84,7 @@ async fn an_annotation_forces_a_pass_and_the_status_repeats_it() -> Result<()> {
     for request in requests {
         asked_and_handled(&scenario, ("ponds", "deep"), request).await?;
     }
-    eventually("each had a pass", LIMIT, async || {
+    eventually("each annotation caused a pass", LIMIT, async || {
         Ok((scenario.passes("pond").await? >= passes + 3.0).then_some(()))
     })
     .await?;
@@ -93,7 +93,7 @@ async fn an_annotation_forces_a_pass_and_the_status_repeats_it() -> Result<()> {
     }
     scenario.katalog_is("waters", "True", "Running").await?;
     scenario.until_settled(QUIET, LIMIT).await?;
-    // It was a pass, and nothing of the pond changed: the child was not written.
+    // A reconcile pass without a change leaves the condition in the status.
     let pond = scenario.objects("ponds").fetch("deep").await?;
     ensure!(condition(&pond, "Ready").is_some(), "{pond}");
     Ok(())
@@ -111,13 +111,13 @@ async fn a_definition_that_does_not_keep_the_answer_costs_no_write() -> Result<(
         let asks = json!({ "metadata": { "annotations": { annotation: value } } });
         websites.patch("hello", &asks).await?;
     }
-    eventually("it had a pass", LIMIT, async || {
+    eventually("the annotation caused a pass", LIMIT, async || {
         Ok((scenario.passes("website").await? > passes).then_some(()))
     })
     .await?;
     tokio::time::sleep(QUIET).await;
     let mut writes = scenario.writes_since(mark)?;
-    // Counts in the Katalog's status are written a few seconds later.
+    // The counts in the Katalog's status are written a few seconds later, and may change.
     writes.retain(|write| write.resource != "katalogs");
     ensure!(writes.is_empty(), "{}", waters::lines(&writes));
     let website = websites.fetch("hello").await?;
@@ -180,7 +180,7 @@ async fn the_definition_and_the_instances_outlive_their_katalog() -> Result<()> 
     Ok(())
 }
 
-/// The name of an instance.
+/// Returns the name of a custom resource.
 fn instance(n: usize) -> String {
     format!("p{n:03}")
 }
@@ -195,7 +195,7 @@ async fn make_instances(scenario: &Scenario) -> Result<()> {
         .await
 }
 
-/// How often each object was reported on, in each reason: an Event that comes again is counted up.
+/// Returns the number of Events of each pond by reason: a repeated Event increases `series.count`.
 async fn reported(scenario: &Scenario) -> Result<BTreeMap<(String, String), u64>> {
     let mut reported = BTreeMap::new();
     for event in scenario.objects("events").list().await? {
@@ -217,11 +217,11 @@ async fn three_hundred_instances_converge_with_an_event_each() -> Result<()> {
     let rows = json!({ "instances": INSTANCES, "ready": INSTANCES });
     scenario.operator_reports("waters", "pond", &rows).await?;
     let wanted = INSTANCES;
-    eventually("each has its Event", LIMIT, async || {
+    eventually("each pond has its Event", LIMIT, async || {
         Ok((reported(&scenario).await?.len() >= wanted).then_some(()))
     })
     .await?;
-    // One transition each, from nothing to what is declared; what happens again to nobody is told to nobody.
+    // Each pond had one transition, its first convergence. Neither a requested pass nor a restart may lead to another Event.
     let resynced = json!({ "metadata": { "annotations": { OURS: "again" } } });
     objects.patch("p000", &resynced).await?;
     scenario.terminate()?;
@@ -258,7 +258,7 @@ async fn a_resource_or_a_namespace_that_changes_all_the_time_takes_nothing_from_
     let stop = CancellationToken::new();
     let toggles = toggle(objects.clone(), vec!["hot".to_owned()], stop.clone());
     each_neighbour_follows_three_changes(&objects, &maps).await?;
-    // Its passes are counted by what they write: far fewer than the changes, once its share is used up.
+    // The writes show the number of passes: far fewer than the changes, once the burst is used up.
     tokio::time::sleep(Duration::from_secs(2)).await;
     stop.cancel();
     let toggles = toggles.await??;
@@ -274,7 +274,7 @@ async fn a_resource_or_a_namespace_that_changes_all_the_time_takes_nothing_from_
         let calm = written(&format!("calm-{n}"))?;
         ensure!(calm == 3, "calm-{n} was written {calm} times");
     }
-    // A burst, and then one pass a second.
+    // A burst of passes is permitted, and then one pass per second.
     let allowed = u64::from(BREAKER_BURST) + started.elapsed().as_secs() + 2;
     ensure!(
         hot <= allowed,
@@ -282,16 +282,16 @@ async fn a_resource_or_a_namespace_that_changes_all_the_time_takes_nothing_from_
     );
     ensure!(
         toggles > 2 * hot,
-        "only {toggles} changes, and {hot} writes: it was no storm"
+        "only {toggles} changes for {hot} writes: the pond changed too seldom"
     );
-    // And it comes to rest where it was left.
+    // The child converges to the last change.
     let last = json!((toggles - 1).to_string());
     maps.until_equal("hot", "/data/depth", last, LIMIT).await?;
     ensure_a_flooded_queue_does_not_delay_another_namespace(&scenario).await
 }
 
-/// Changes all instances of the scenario's namespace all the time, and compares how long a pond of another namespace takes then
-/// with how long it took before.
+/// Changes all custom resources of the scenario's namespace all the time. Checks that changes of a pond in another namespace do
+/// not take much longer than before.
 async fn ensure_a_flooded_queue_does_not_delay_another_namespace(
     scenario: &Scenario,
 ) -> Result<()> {
@@ -324,24 +324,24 @@ async fn ensure_a_flooded_queue_does_not_delay_another_namespace(
     let allowed = UNFELT.max(before * SLOWER);
     ensure!(
         during <= allowed,
-        "{during:?} in a flood, {before:?} before"
+        "{during:?} during the flood, {before:?} before"
     );
     Ok(())
 }
 
-/// Waits until the queue is flooded: half of the instances wait for a worker.
+/// Waits until the queue is flooded: half of the custom resources wait for a worker.
 async fn is_flooded(scenario: &Scenario) -> Result<()> {
     eventually("the queue is flooded", LIMIT, async || {
         let depth = scenario
             .metric("orkestra_queue_depth", &[("crd", "pond")])
             .await?;
-        ensure!(depth >= FLOODED, "{depth} wait");
+        ensure!(depth >= FLOODED, "only {depth} custom resources wait");
         Ok(Some(()))
     })
     .await
 }
 
-/// Changes the pond `calm` many times, and returns the longest time that its child took to follow.
+/// Changes the pond `calm` [`MEASURED`] times, and returns the longest time until its child had the change.
 async fn slowest_change(ponds: &Objects, maps: &Objects, phase: &str) -> Result<Duration> {
     let mut slowest = Duration::ZERO;
     for n in 0..MEASURED {
@@ -356,8 +356,8 @@ async fn slowest_change(ponds: &Objects, maps: &Objects, phase: &str) -> Result<
     Ok(slowest)
 }
 
-/// Starts to change those ponds one after the other, every few milliseconds, until `stop` is cancelled; the task returns how many
-/// changes it made.
+/// Starts a task that changes the ponds one after the other, every few milliseconds, until `stop` is cancelled. The task returns
+/// the number of its changes.
 fn toggle(
     objects: Objects,
     names: Vec<String>,
@@ -378,7 +378,7 @@ fn toggle(
     })
 }
 
-/// Changes each neighbour three times, and waits each time until its child follows.
+/// Changes each neighbour three times, and waits each time until its child has the change.
 async fn each_neighbour_follows_three_changes(objects: &Objects, maps: &Objects) -> Result<()> {
     for round in 1..=3 {
         for n in 0..NEIGHBOURS {

@@ -1,5 +1,5 @@
-//! A folder of a Git repository on a cluster that has never seen it: whatever the order, it converges without a person, and no tool
-//! takes anything for healthy before it is (G2, G7, G15, G17).
+//! A folder of a Git repository on a fresh cluster: in any order of its files it converges without manual steps, and no tool
+//! reports an object as healthy too early (G2, G7, G15, G17).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct Folder {
     pub(crate) resource: String,
 }
 
-/// A file of `examples/gitops`.
+/// Reads a file of `examples/gitops`.
 pub(crate) fn example(path: &str) -> Result<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/gitops");
     std::fs::read_to_string(root.join(path)).with_context(|| path.to_owned())
@@ -41,14 +41,14 @@ impl Folder {
         })
     }
 
-    /// The three files, in one of six orders.
+    /// Returns the three files as one stream, in the order.
     fn in_order(&self, order: [usize; 3]) -> String {
         let files = [&self.crd, &self.katalog, &self.resource];
         order.map(|index| files[index].as_str()).join("\n---\n")
     }
 }
 
-/// A scenario whose controller runs with the permissions of the Katalog, and whose cluster has nothing else of it.
+/// Returns a scenario whose controller runs with the permissions of the Katalog. None of the folder's files is applied.
 pub(crate) async fn fresh(prefix: &str, folder: &Folder) -> Result<Scenario> {
     let mut scenario = Scenario::new(prefix).await?;
     scenario.grant(&folder.katalog).await?;
@@ -56,7 +56,7 @@ pub(crate) async fn fresh(prefix: &str, folder: &Folder) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// The page of the website has that title.
+/// Waits until the website is ready, and checks that its page has the title.
 pub(crate) async fn shows(scenario: &Scenario, title: &str) -> Result<()> {
     scenario.objects("websites").until_ready("hello").await?;
     let page = scenario.objects("configmaps").fetch("hello-page").await?;
@@ -85,8 +85,8 @@ async fn one_folder_in_any_order_converges_without_a_person() -> Result<()> {
             ["orkestra.orkspace.io/v1", "Katalog", "katalogs"],
         )
         .await?;
-        // As every tool does, the whole folder is applied again until all of it is accepted: kubectl goes on after an object whose
-        // kind does not exist, but has asked for the kinds before it began.
+        // Like every tool, apply the whole folder again until all of it is accepted: kubectl continues after an object whose kind
+        // does not exist, but discovers kinds only before it starts.
         eventually("the folder is applied", LIMIT, async || {
             scenario.apply(&folder.in_order(order)).map(Some)
         })
@@ -117,7 +117,7 @@ async fn one_folder_in_any_order_converges_without_a_person() -> Result<()> {
 async fn by_waves_a_tool_waits_for_the_katalog_and_needs_no_second_try() -> Result<()> {
     let folder = Folder::read()?;
     let scenario = fresh("waves", &folder).await?;
-    // Wave 0, in the order of kinds that every tool has: definitions first.
+    // Wave 0, in the order of kinds that every tool uses: CRDs first.
     scenario.apply(&format!("{}\n---\n{}", folder.crd, folder.katalog))?;
     eventually("the Katalog is healthy", LIMIT, async || {
         let katalog = scenario.objects("katalogs").fetch("websites").await?;
@@ -127,7 +127,7 @@ async fn by_waves_a_tool_waits_for_the_katalog_and_needs_no_second_try() -> Resu
     // Wave 1.
     scenario.apply(&folder.resource)?;
     shows(&scenario, "Hello").await?;
-    // What Git changes is followed, and what it no longer has goes.
+    // A change in Git is applied, and the deletion of all files deletes all objects.
     scenario.apply(&folder.resource.replace("title: Hello", "title: Again"))?;
     scenario
         .objects("configmaps")
@@ -155,11 +155,11 @@ async fn by_waves_a_tool_waits_for_the_katalog_and_needs_no_second_try() -> Resu
     Ok(())
 }
 
-/// How many ponds change how often, with how many more states than changes.
+/// The number of ponds, and the number of changes of each. Each change leads to several states.
 const PONDS: usize = 20;
 const CHANGES: usize = 25;
 
-/// The Katalog of the ponds that are recorded.
+/// The Katalog of the ponds whose states are recorded.
 const KATALOG: &str = r#"{
     "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog",
     "metadata": { "name": "waters", "namespace": "NAMESPACE" },
@@ -171,7 +171,7 @@ const KATALOG: &str = r#"{
     } } }
 }"#;
 
-/// Creates a pond, changes it each time that it is ready, and deletes it if its number is even.
+/// Creates a pond, changes it [`CHANGES`] times, each time once it is ready, and deletes it if its number is even.
 async fn a_pond_changes(scenario: &Scenario, pond: usize) -> Result<()> {
     let name = format!("p{pond:02}");
     let objects = scenario.objects("ponds");
@@ -189,7 +189,7 @@ async fn a_pond_changes(scenario: &Scenario, pond: usize) -> Result<()> {
     Ok(())
 }
 
-/// The last recorded child of each name before that version.
+/// Returns the last recorded state of a child before a resource version.
 fn child_before<'a>(children: &'a [Value], name: &str, before: u64) -> Option<&'a Value> {
     let mut older = children
         .iter()
@@ -215,7 +215,7 @@ async fn a_thousand_recorded_states_are_judged_by_genuine_tools_as_they_are() ->
     for state in &states {
         let truth = kstatus(state);
         let name = waters::text(state, "/metadata/name");
-        // New ponds have no status for a moment: kstatus takes them for current, health.lua does not.
+        // New ponds have no status for a moment: kstatus reports `Current`, health.lua does not.
         if state.get("status").is_none() && truth == Kstatus::Current {
             *seen.entry("without a status").or_default() += 1;
             continue;

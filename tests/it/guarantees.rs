@@ -1,4 +1,4 @@
-//! `docs/guarantees.md`: every row of it has a proof, and every test that it names exists.
+//! `docs/guarantees.md`: every row has a proof, and every named test exists.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::traps::is_a_test;
 
-/// A row: its name, the guarantee and what proves it.
+/// A row of the table: its name, the guarantee, and its proof.
 struct Row<'a> {
     name: &'a str,
     guarantee: &'a str,
@@ -26,7 +26,7 @@ fn rows(text: &str) -> Vec<Row<'_>> {
     text.lines().filter(is_row).filter_map(row).collect()
 }
 
-/// The tests that a proof names, as file and test.
+/// Returns the tests that a proof names, as pairs of file and test.
 fn tests(proof: &str) -> impl Iterator<Item = (&str, &str)> {
     let named = proof.split('`').skip(1).step_by(2);
     named.filter_map(|named| named.split_once("::"))

@@ -1,5 +1,5 @@
-//! The HTTP surface of a running controller: probes under a flood of connections, readers with and without a token, and
-//! answers against the `OpenAPI` document.
+//! The HTTP server of a running controller: probes under a flood of connections, clients with and without a token, and responses
+//! that match the `OpenAPI` document.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use tokio::time::timeout;
 use crate::scenario::{LIMIT, Scenario, ask, ask_as, input};
 use crate::waters;
 
-/// How long the kubelet waits for a probe is a second; the machine runs other tests meanwhile.
+/// The timeout of a probe. The kubelet waits for one second, but the machine runs other tests at the same time.
 const PROBE: Duration = Duration::from_secs(10);
-/// More connections than a port takes.
+/// The number of connections of the flood: more than a port accepts.
 const FLOOD: usize = 300;
 
-/// Connections that send nothing, or a head that never ends.
+/// Opens connections that send nothing, or an incomplete request head.
 async fn flood(address: &str) -> Result<Vec<TcpStream>> {
     let mut streams = Vec::new();
     for serial in 0..FLOOD {
         let mut stream = TcpStream::connect(address).await?;
         if serial % 2 == 0 {
-            // It may have had to give way already.
+            // The server may have closed the connection already.
             let _ = stream.write_all(b"GET /livez HTTP/1.1\r\nX-Slow: ").await;
         }
         streams.push(stream);
@@ -55,7 +55,7 @@ async fn idle_connections_keep_no_probe_from_its_answer() -> Result<()> {
     }
     probe(&main, "/livez").await?;
     drop((on_main, on_probes));
-    // The port of the probes shows nothing else.
+    // The port of the probes serves no other paths.
     for path in ["/metrics", "/katalog"] {
         let answer = ask(&probes, path).await?;
         ensure!(answer.starts_with("HTTP/1.1 404"), "{answer}");
@@ -63,21 +63,21 @@ async fn idle_connections_keep_no_probe_from_its_answer() -> Result<()> {
     scenario.check_running()
 }
 
-/// The status of an answer to a reader with that token.
+/// Requests a path with a token, if there is one; returns the status of the response.
 async fn status(listen: &str, path: &str, token: Option<&str>) -> Result<String> {
     let answer = ask_as(listen, path, token).await?;
     let status = answer.split(' ').nth(1);
     Ok(status.context("no HTTP")?.to_owned())
 }
 
-/// A token of a new service account.
+/// Creates a service account; returns a token of it.
 fn account(scenario: &Scenario, name: &str) -> Result<String> {
     scenario.kubectl(&["create", "serviceaccount", name])?;
     let token = scenario.kubectl(&["create", "token", name])?;
     Ok(token.trim().to_owned())
 }
 
-/// Binds a shipped role to a service account, and waits until the API server has taken it in.
+/// Binds a shipped role to a service account, and waits until the API server applies the binding.
 async fn bind(scenario: &Scenario, role: &str, name: &str, path: &str) -> Result<()> {
     let namespace = &scenario.namespace;
     let account = format!("--serviceaccount={namespace}:{name}");
@@ -85,7 +85,7 @@ async fn bind(scenario: &Scenario, role: &str, name: &str, path: &str) -> Result
     let binding = format!("{namespace}-{name}");
     scenario.kubectl(&["create", "clusterrolebinding", &binding, &role, &account])?;
     let user = format!("--as=system:serviceaccount:{namespace}:{name}");
-    eventually("the role counts", LIMIT, async || {
+    eventually("the binding is in force", LIMIT, async || {
         let answer = scenario.kubectl(&["auth", "can-i", "get", path, &user]);
         Ok(answer.is_ok().then_some(()))
     })
@@ -94,11 +94,11 @@ async fn bind(scenario: &Scenario, role: &str, name: &str, path: &str) -> Result
 
 fn shipped(path: &str) -> Result<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(root.join("config/base").join(path)).context("a shipped file")
+    std::fs::read_to_string(root.join("config/base").join(path)).context("no shipped file")
 }
 
-/// Applies the shipped roles of readers: nobody has them until they are bound. They belong to no namespace, so several tests
-/// apply them at once: on the server's side, where creating twice is no error.
+/// Applies the shipped roles of readers, without bindings. The roles are cluster-scoped, so several tests may create them at once:
+/// server-side apply accepts that.
 fn apply_roles_of_readers(scenario: &Scenario) -> Result<()> {
     let manifests = serde_saphyr::from_multiple::<Value>(&shipped("rbac.yaml")?)?;
     let is_reader = |one: &&Value| {
@@ -112,14 +112,14 @@ fn apply_roles_of_readers(scenario: &Scenario) -> Result<()> {
     scenario.kubectl_with(&apply, Some(&roles)).map(drop)
 }
 
-/// A controller that listens on every address, and service accounts with the shipped roles, and with none.
+/// A controller that listens on every address, and tokens of service accounts with and without the shipped roles.
 struct Readers {
     scenario: Scenario,
-    /// May get metrics.
+    /// A token that may get metrics.
     prometheus: String,
-    /// May get pages.
+    /// A token that may get pages.
     reader: String,
-    /// May get neither.
+    /// A token that may get neither.
     visitor: String,
 }
 
@@ -154,7 +154,7 @@ impl Readers {
         status(&self.scenario.listen, path, token).await
     }
 
-    /// Each of them gets what its role says.
+    /// Checks that each token gets the paths that its role permits, and no others.
     async fn check_roles(&self) -> Result<()> {
         let [prometheus, reader, visitor] =
             [&self.prometheus, &self.reader, &self.visitor].map(|token| Some(token.as_str()));
@@ -184,7 +184,7 @@ impl Readers {
         Ok(())
     }
 
-    /// What was said is remembered, and bad tokens are not asked about without end.
+    /// Sends many requests: the controller caches reviews of valid tokens, and limits the reviews of invalid ones.
     async fn flood(&self) -> Result<()> {
         let prometheus = Some(self.prometheus.as_str());
         for _ in 0..20 {
@@ -197,7 +197,7 @@ impl Readers {
             ensure!(found == "401" || found == "429", "{found}");
             refused += usize::from(found == "429");
         }
-        ensure!(refused > 0, "all were reviewed");
+        ensure!(refused > 0, "all invalid tokens were reviewed");
         ensure!(self.status("/metrics", prometheus).await? == "200");
         Ok(())
     }
@@ -215,7 +215,7 @@ async fn metrics_and_pages_are_for_those_whom_the_api_server_knows_and_lets() ->
         one.count()
     };
     let (tokens, access) = (count("tokenreviews"), count("subjectaccessreviews"));
-    // Four tokens, and ten refusals at most before no more are looked at.
+    // The test sends four tokens, then invalid ones, of which at most ten are reviewed before the limit applies.
     ensure!((4..=16).contains(&tokens), "{tokens} TokenReviews");
     ensure!((6..=16).contains(&access), "{access} SubjectAccessReviews");
     let log = readers.scenario.log();
@@ -238,7 +238,7 @@ async fn a_follower_reviews_tokens_too_and_insecure_http_asks_for_none() -> Resu
         "/metrics",
     )
     .await?;
-    // Without any right on the Lease it never leads, so whatever it writes is stopped on its way.
+    // Without permissions on the Lease it stays a follower. A follower writes no objects, but must send TokenReviews.
     let namespace = scenario.namespace.clone();
     let start = |name: &str, more: &[&str]| {
         let port = free_port()?;
@@ -264,16 +264,16 @@ async fn a_follower_reviews_tokens_too_and_insecure_http_asks_for_none() -> Resu
     ensure!(status(&listen, "/metrics", None).await? == "401");
 
     let (open, listen) = start("open.log", &["--insecure-http"])?;
-    let found = eventually("the open one answers", LIMIT, async || {
+    let found = eventually("the second one answers", LIMIT, async || {
         status(&listen, "/katalog", None).await.map(Some)
     });
     ensure!(found.await? == "200");
     let said = open.log().matches("--insecure-http is set").count();
-    ensure!(said == 1, "said {said} times:\n{}", open.log());
+    ensure!(said == 1, "logged {said} times:\n{}", open.log());
     Ok(())
 }
 
-/// Judges an answer by the schema of that name in the committed document.
+/// Validates a response against a schema of the committed document.
 fn judge(document: &Value, schema: &str, answer: &Value) -> Result<()> {
     let mut document = document.clone();
     document["$ref"] = json!(format!("#/components/schemas/{schema}"));
@@ -342,7 +342,7 @@ async fn live_answers_are_as_the_openapi_document_says_and_lists_have_pages() ->
     Ok(())
 }
 
-/// The shipped Deployment's pods are what the Pod Security Standard `restricted` takes, as the API server enforces it.
+/// Checks that the API server accepts the shipped Deployment's Pods when it enforces the Pod Security Standard `restricted`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_shipped_pods_are_restricted() -> Result<()> {
     let scenario = Scenario::new("restricted").await?;
@@ -364,7 +364,7 @@ async fn the_shipped_pods_are_restricted() -> Result<()> {
     pod["spec"]["containers"][0]["securityContext"] = json!({});
     let refusal = create(&pod).err().context("the standard is not enforced")?;
     ensure!(refusal.to_string().contains("restricted"), "{refusal}");
-    // The rest of what is shipped is accepted as it is.
+    // The other shipped manifests are accepted without changes.
     for file in [
         "networkpolicy.yaml",
         "deployment.yaml",

@@ -1,6 +1,6 @@
-//! Everything that needs more than one module, and all that needs a cluster: one binary, a module a behaviour.
+//! Integration tests: everything that needs several modules or a cluster. They are one binary, with one module per behaviour.
 //!
-//! The control plane is genuine (`orkestra-testbed`); tests share one and keep apart by namespaces and identities of their own.
+//! The tests share one real control plane (`orkestra-testbed`); each test uses its own namespaces and identities.
 
 mod apply_sets;
 mod autoscale;

@@ -1,4 +1,4 @@
-//! Values of Secrets are nowhere but in Secrets: not in logs at debug level, events, statuses, pages, or what `ork render` says.
+//! Values of Secrets are not disclosed: neither in logs at debug level, Events, statuses and pages, nor in output of `ork render`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 use crate::waters;
 
-/// In the Secret that others made.
+/// The value in the Secret that the test creates.
 const PLANTED: &str = "planted !m4rk3r! 7f1c9";
-/// Pages of the operator, after its address.
+/// The paths of the operator's pages, relative to its address.
 const PAGES: [&str; 5] = ["", "/health", "/cr", "/cr/NAMESPACE/north", "/events"];
 
-/// Texts that must not be told: what is in the Secrets, plain and as it is stored.
+/// Returns the texts that must not be disclosed: the values of all Secrets, plain and in base64.
 async fn markers(secrets: &Objects) -> Result<BTreeSet<String>> {
     let mut markers = BTreeSet::new();
     for secret in secrets.list().await? {
@@ -27,7 +27,7 @@ async fn markers(secrets: &Objects) -> Result<BTreeSet<String>> {
         {
             let stored = value.as_str().unwrap_or_default();
             let plain = String::from_utf8_lossy(&STANDARD.decode(stored)?).into_owned();
-            // Of a certificate, a line of its own; its frame is no secret.
+            // Each line of a certificate or key is a text; its `-----BEGIN` and `-----END` lines are not secret.
             let lines = plain.lines().filter(|line| !line.starts_with("-----"));
             markers.extend(lines.filter(|line| line.len() >= 8).map(str::to_owned));
             markers.extend((stored.len() >= 8).then(|| stored.to_owned()));
@@ -36,7 +36,7 @@ async fn markers(secrets: &Objects) -> Result<BTreeSet<String>> {
     Ok(markers)
 }
 
-/// Everything that is told, with where.
+/// Returns all texts that the controller writes or serves, with the place of each.
 async fn reported(scenario: &Scenario) -> Result<Vec<(String, String)>> {
     let mut reported = vec![("the log".to_owned(), scenario.log())];
     for plural in [
@@ -48,7 +48,7 @@ async fn reported(scenario: &Scenario) -> Result<Vec<(String, String)>> {
         "services",
     ] {
         for mut object in scenario.objects(plural).list().await? {
-            // Not what we tell: who asks for the value in a ConfigMap gets it there.
+            // Skip the data of ConfigMaps: the Katalog requests the value there.
             if let Some(object) = object.as_object_mut().filter(|_| plural == "configmaps") {
                 object.remove("data");
             }
@@ -74,7 +74,7 @@ async fn reported(scenario: &Scenario) -> Result<Vec<(String, String)>> {
     Ok(reported)
 }
 
-/// What `ork render` prints for the pond, with the Secrets there are.
+/// Returns the output of `ork render` for the pond, with the existing Secrets as children.
 async fn rendered(scenario: &Scenario, secrets: &Objects) -> Result<String> {
     let katalog = scenario.file("katalog.yaml", &input("markers/katalog.yaml")?)?;
     let mut pond = scenario.objects("ponds").fetch("north").await?;
@@ -103,7 +103,7 @@ async fn rendered(scenario: &Scenario, secrets: &Objects) -> Result<String> {
         &path(&children),
         "--with-status",
     ];
-    // Some of it fails: what it says of that counts too.
+    // Some children cannot be rendered: the error counts as output.
     let reported = match scenario.ork(&args) {
         Ok(printed) => printed,
         Err(error) => error.to_string(),
@@ -135,7 +135,7 @@ async fn values_of_secrets_are_disclosed_nowhere() -> Result<()> {
     let ponds = scenario.objects("ponds");
     let wanted = ["-invalid", "-label", "number", "-chained", "port"];
     let pond = ponds
-        .until("north", "reports all that fails", LIMIT, |pond| {
+        .until("north", "reports all failures", LIMIT, |pond| {
             wanted.iter().all(|part| message(pond).contains(part))
         })
         .await?;
@@ -145,7 +145,7 @@ async fn values_of_secrets_are_disclosed_nowhere() -> Result<()> {
         message(&pond)
     );
     let mut markers = markers(&secrets).await?;
-    // Once more after a rotation.
+    // Add the values after a rotation.
     let before = secrets.fetch("north-drawn").await?;
     secrets
         .until("north-drawn", "rotates", LIMIT, |now| {

@@ -1,4 +1,4 @@
-//! What becomes of a child: block, what happened to it, and what decides its gate. Every cell by the cluster's state.
+//! Lifecycle blocks: the state of a child for each block, each event, and each kind of gate, as read from the cluster.
 //!
 //! Source: language reference, lifecycle blocks.
 
@@ -10,28 +10,29 @@ use serde_json::{Value, json};
 use crate::scenario::{LIMIT, Objects, Scenario};
 
 const CRDS: [&str; 1] = ["lifecycle/grove-crd.yaml"];
-/// How long nothing must happen.
+/// The time to wait for an unexpected write.
 const QUIET: Duration = Duration::from_secs(2);
-/// Of somebody else: it holds the resource when we are done with it.
+/// A finalizer of another controller: it keeps the resource after Orkestra has removed its own finalizer.
 const HOLD: &str = "example.org/hold";
 
-/// What becomes of a child.
+/// The state of a child after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Becomes {
-    /// It exists as declared.
+    /// The child exists as declared.
     Declared,
-    /// It stays as somebody left it: changed.
+    /// The child keeps a change of another client.
     Changed,
-    /// There is none.
+    /// The child does not exist.
     Absent,
 }
 use Becomes::{Absent, Changed, Declared};
 
-/// What happens, one resource for each; all start with open gates and, but for the first, with their children.
+/// The events, one resource for each: nothing, a change of the children, their deletion, and false gates. At the start all gates
+/// are true.
 const EVENTS: [&str; 4] = ["absent", "differs", "deleted", "closed"];
 const GATES: [&str; 2] = ["spec", "live"];
 
-/// Block by block what becomes of a child at each event, with a gate of the spec and with one of the status.
+/// The expected state of a child by block and event, with a gate on the spec and with a gate on the status.
 const MATRIX: [(&str, [[Becomes; 2]; 4]); 3] = [
     (
         "once",
@@ -65,7 +66,7 @@ fn becomes(map: Option<&Value>) -> Becomes {
     }
 }
 
-/// Every cell: event, child, what becomes of it.
+/// Returns every cell: the event, the name of the child, and its expected state.
 fn cells() -> impl Iterator<Item = (&'static str, String, Becomes)> {
     MATRIX.iter().flat_map(|(block, row)| {
         EVENTS.iter().zip(row).flat_map(move |(event, pair)| {
@@ -78,7 +79,7 @@ fn cells() -> impl Iterator<Item = (&'static str, String, Becomes)> {
     })
 }
 
-/// Makes a grove with open gates.
+/// Creates a grove whose gates are true.
 async fn grove(scenario: &Scenario, name: &str, finalizers: &[&str]) -> Result<()> {
     let groves = scenario.objects("groves");
     let grove = json!({
@@ -106,7 +107,7 @@ async fn every_cell_of_the_lifecycle_blocks_is_as_the_language_says() -> Result<
     }
     for (_, child, _) in cells() {
         let made = |map: &Value| becomes(Some(map)) == Declared;
-        maps.until(&child, "is made", LIMIT, made).await?;
+        maps.until(&child, "exists", LIMIT, made).await?;
     }
     for (event, child, _) in cells() {
         match event {
@@ -124,7 +125,7 @@ async fn every_cell_of_the_lifecycle_blocks_is_as_the_language_says() -> Result<
     live(&groves, "closed", "no").await?;
 
     for attempt in 0.. {
-        // What must not happen has time to happen, too.
+        // Wait long enough for an unexpected write to show up.
         tokio::time::sleep(QUIET).await;
         let mut wrong = Vec::new();
         for (event, child, wanted) in cells() {
@@ -150,7 +151,7 @@ async fn every_entry_of_on_delete_is_done_or_skipped_as_its_gate_says() -> Resul
         for (block, _) in MATRIX {
             for gate in GATES {
                 let made = |map: &Value| becomes(Some(map)) == Declared;
-                maps.until(&format!("{name}-{block}-{gate}"), "is made", LIMIT, made)
+                maps.until(&format!("{name}-{block}-{gate}"), "exists", LIMIT, made)
                     .await?;
             }
         }
@@ -158,14 +159,14 @@ async fn every_entry_of_on_delete_is_done_or_skipped_as_its_gate_says() -> Resul
     groves
         .patch("gated", &json!({ "spec": { "end": "no" } }))
         .await?;
-    // One that is gone already is not missed.
+    // A child that is already deleted is no error.
     maps.delete("ending-reconcile-live").await?;
     let mark = Scenario::mark()?;
     for name in ["gated", "ending"] {
         groves.delete(name).await?;
         let let_go = |grove: &Value| grove["metadata"]["finalizers"] == json!([HOLD]);
         groves
-            .until(name, "is held by others alone", LIMIT, let_go)
+            .until(name, "has only the other finalizer", LIMIT, let_go)
             .await?;
     }
     for (child, there) in [
@@ -186,8 +187,8 @@ async fn every_entry_of_on_delete_is_done_or_skipped_as_its_gate_says() -> Resul
     jobs.sort_unstable();
     assert_eq!(jobs, ["ending-end-live", "ending-end-spec"]);
     let left = scenario.objects("jobs").list().await?;
-    assert_eq!(left, Vec::<Value>::new(), "Jobs of the end are left");
-    let gated = groves.fetch("gated").await.context("it is held")?;
+    assert_eq!(left, Vec::<Value>::new(), "Jobs of `onDelete` are left");
+    let gated = groves.fetch("gated").await.context("it was deleted")?;
     ensure!(gated["metadata"]["deletionTimestamp"].is_string());
     for name in ["ending", "gated"] {
         groves

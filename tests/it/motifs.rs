@@ -1,11 +1,11 @@
-//! Motifs of the cluster: what a Katalog imports by name.
+//! Motifs in the cluster: a Katalog imports them by name, and follows their creation, change and deletion.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
 
 use crate::scenario::{LIMIT, Scenario, condition, input};
 
-/// Drift of the one child is repaired: somebody is at work.
+/// Checks that the operator runs: it repairs drift of the child.
 async fn is_at_work(scenario: &Scenario, hides: &str) -> Result<()> {
     let maps = scenario.objects("configmaps");
     maps.patch("east-reeds", &json!({ "data": { "hides": "plastic" } }))
@@ -61,7 +61,7 @@ async fn a_motif_is_taken_up_as_it_comes_and_changes_and_what_runs_outlives_it()
         .katalog_is("marsh", "False", "MotifNotFound")
         .await?;
     is_at_work(&scenario, "a carp").await?;
-    // A restart finds the Motif in the stored revision.
+    // After a restart, the operator uses the Motif in the stored revision.
     scenario.kill9()?;
     scenario.start().await?;
     scenario

@@ -1,4 +1,4 @@
-//! Scenario l: names that somebody else has.
+//! Names of children that other objects have: such an object is not changed or deleted, unless the Katalog declares `adopt`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::scenario::{LIMIT, Objects, Scenario, condition};
 use crate::waters;
 
 fn foreign(name: &str) -> Value {
-    // As Argo CD marks what it applies.
+    // The annotation by which Argo CD tracks the objects that it applies.
     let tracked =
         json!({ "argocd.argoproj.io/tracking-id": format!("shop:/ConfigMap:shop/{name}") });
     json!({
@@ -37,7 +37,7 @@ async fn an_object_that_somebody_else_made_is_neither_changed_nor_deleted() -> R
     ];
 
     both_say_which_name_is_taken(&scenario).await?;
-    // The rest of each is made.
+    // The other children of each pond are created.
     for name in ["kept-own", "kept-once", "once-own", "once-kept"] {
         maps.until_equal(name, "/data/colour", json!("green"), LIMIT)
             .await?;
@@ -56,11 +56,11 @@ async fn an_object_that_somebody_else_made_is_neither_changed_nor_deleted() -> R
         waters::version(&maps, "kept-theirs").await?,
         waters::version(&maps, "once-theirs").await?,
     ];
-    assert_eq!(after, before, "they were written");
+    assert_eq!(after, before, "the objects of other owners were written");
     scenario.check_running()
 }
 
-/// Makes two ponds, each with a name that somebody else has, and waits until each says so.
+/// Creates two ponds, each with a child whose name is taken, and waits until each reports `NameTaken`.
 async fn both_say_which_name_is_taken(scenario: &Scenario) -> Result<()> {
     waters::pond(
         scenario,
@@ -85,7 +85,7 @@ async fn both_say_which_name_is_taken(scenario: &Scenario) -> Result<()> {
             .objects("ponds")
             .until(
                 name,
-                &format!("says that {taken} is taken"),
+                &format!("reports that {taken} is taken"),
                 LIMIT,
                 names_it,
             )
@@ -121,12 +121,12 @@ async fn an_object_that_somebody_else_made_is_taken_over_where_the_katalog_says_
         .until_equal("theirs", "/data/colour", json!("green"), LIMIT)
         .await?;
     ponds.until_ready("north").await?;
-    // Argo CD does not prune what has an owner.
+    // Argo CD does not prune objects with an owner reference, so an adopted object has none.
     let references = taken["metadata"].get("ownerReferences");
     ensure!(references.is_none(), "it has an owner: {taken}");
     let label = &taken["metadata"]["labels"]["orkestra.orkspace.io/owner-uid"];
     assert_eq!(*label, pond["metadata"]["uid"]);
-    // And it is kept as declared from then on.
+    // From now on drift of the object is corrected.
     maps.patch("theirs", &json!({ "data": { "colour": "theirs" } }))
         .await?;
     maps.until_equal("theirs", "/data/colour", json!("green"), LIMIT)
@@ -136,17 +136,17 @@ async fn an_object_that_somebody_else_made_is_taken_over_where_the_katalog_says_
     scenario.check_running()
 }
 
-/// Waits until the pond of that name is refused the name of its child.
+/// Waits until a pond reports `NameTaken`.
 async fn until_refused(ponds: &Objects, name: &str) -> Result<()> {
     let is_refused =
         |pond: &Value| condition(pond, "Ready").is_some_and(|ready| ready["reason"] == "NameTaken");
     ponds
-        .until(name, "is refused the name", LIMIT, is_refused)
+        .until(name, "reports `NameTaken`", LIMIT, is_refused)
         .await
         .map(drop)
 }
 
-/// Nothing keeps anybody from pruning an object that was taken over; then it is made anew, as it is declared.
+/// Checks that an adopted object is not written without a change, and that it is created again after a deletion, as declared.
 async fn one_that_is_pruned_is_made_again(
     ponds: &Objects,
     maps: &Objects,
@@ -159,21 +159,21 @@ async fn one_that_is_pruned_is_made_again(
     ponds
         .patch("north", &json!({ "spec": { "once": "other" } }))
         .await?;
-    maps.until("other", "is made", LIMIT, |_| true).await?;
+    maps.until("other", "exists", LIMIT, |_| true).await?;
     assert_eq!(
         waters::version(maps, "theirs").await?,
         before,
-        "it is written again"
+        "the adopted object was written again"
     );
     maps.delete("theirs").await?;
-    maps.until("theirs", "is made anew", LIMIT, |map| {
+    maps.until("theirs", "exists again", LIMIT, |map| {
         map["metadata"]["uid"] != taken["metadata"]["uid"]
     })
     .await?;
     Ok(())
 }
 
-/// What another object controls is left alone all the same.
+/// Checks that `adopt` does not apply to an object that another object controls.
 async fn what_another_object_controls_is_left_alone(scenario: &Scenario) -> Result<()> {
     let maps = scenario.objects("configmaps");
     let owner = maps.create(&foreign("controller")).await?;

@@ -1,4 +1,4 @@
-//! Custom resources beside hostile objects: how soon each follows its spec, before there is any hostile object and with it.
+//! Latency of other custom resources next to hostile objects: the time from a change to the child, compared with the time before.
 
 use std::time::{Duration, Instant};
 
@@ -10,30 +10,30 @@ use serde_json::{Value, json};
 use crate::scenario::{LIMIT, Objects, Scenario};
 use crate::waters;
 
-/// How soon half of all changes are followed, where the machine is quick enough.
+/// The limit of the median time from a change to the child, on a machine that is fast enough.
 const SOON: Duration = Duration::from_secs(1);
-/// How many times as long as the test's own writes at the same moment half of all changes may take. A change needs three requests
-/// one after the other and two events of watches at the least.
+/// The limit of the median on a slow machine, as a multiple of the median of the test's own writes at the same time. A change
+/// needs at least three sequential requests and two watch events.
 const WRITES: u32 = 8;
-/// How long the slowest change may take, as a multiple of the slowest before there was any hostile object.
+/// The limit of the slowest change, as a multiple of the slowest change before there was any hostile object.
 const FACTOR: u32 = 10;
-/// How long it may take in any case: the machine has two cores, and compiles and runs other tests meanwhile.
+/// The time that the slowest change may take in any case: the machine has two cores, and compiles and runs other tests.
 const LEAST: Duration = Duration::from_secs(5);
-/// How many neighbours there are, each in a namespace of its own; the first one in the scenario's.
+/// The number of neighbours, each in its own namespace; the first one is in the scenario's namespace.
 const NEIGHBOURS: usize = 3;
-/// How often each is changed whenever they are measured.
+/// The number of changes of each neighbour per measurement.
 const ROUNDS: usize = 3;
 /// The name of each neighbour.
 const NAME: &str = "neighbour";
-/// The name of the `ConfigMap` beside each neighbour that only the test writes.
+/// The name of a `ConfigMap` in the namespace of each neighbour that only the test writes.
 const OWN: &str = "written-by-the-test";
 
-/// A kind of custom resource with a `ConfigMap` that has the value of one field.
+/// A kind of custom resource whose child, a `ConfigMap`, has the value of one field.
 pub(crate) struct Followed {
     kind: &'static str,
     plural: &'static str,
     field: &'static str,
-    /// The end of the `ConfigMap`'s name, after that of the custom resource and a hyphen.
+    /// The suffix of the `ConfigMap`'s name, which follows the name of the custom resource and a hyphen.
     child: &'static str,
 }
 
@@ -58,22 +58,22 @@ pub(crate) struct Neighbours {
     /// The custom resources and the `ConfigMap`s of each namespace.
     homes: Vec<(Objects, Objects)>,
     round: usize,
-    /// How long the slowest change took before there was any hostile object.
+    /// The time of the slowest change before there was any hostile object.
     slowest: Duration,
 }
 
-/// What changes of all neighbours took.
+/// Times of changes of all neighbours.
 #[derive(Debug)]
 struct Measured {
-    /// Half of the changes took that long or longer.
+    /// The median time of the changes.
     median: Duration,
     slowest: Duration,
-    /// Half of the test's own writes, one beside each change, took that long or longer: how slow machine and API server are.
+    /// The median time of the test's own writes, one per change: it shows how slow the machine and the API server are.
     writes: Duration,
 }
 
 impl Neighbours {
-    /// Creates the neighbours, waits until they are ready, and measures them.
+    /// Creates the neighbours, waits until they are ready, and measures the times of changes.
     pub(crate) async fn settle(scenario: &Scenario, of: Followed) -> Result<Self> {
         let mut homes = Vec::new();
         for number in 0..NEIGHBOURS {
@@ -103,27 +103,27 @@ impl Neighbours {
         Ok(neighbours)
     }
 
-    /// Checks that the neighbours follow their specs: half of all changes within a second, or as soon as the machine permits, and
-    /// none much later than before.
+    /// Checks that the children follow changes: in the median within a second, or as soon as the machine permits, and none much
+    /// later than before.
     pub(crate) async fn ensure_followed(&mut self) -> Result<()> {
         let measured = self.measure().await?;
         let soon = SOON.max(measured.writes * WRITES);
         let bound = LEAST.max(self.slowest * FACTOR);
-        println!("with it: {measured:?}, bounds {soon:?} and {bound:?}");
+        println!("with hostile objects: {measured:?}, limits {soon:?} and {bound:?}");
         ensure!(
             measured.median <= soon,
             "half of all changes took longer than {soon:?}: {measured:?}"
         );
         ensure!(
             measured.slowest <= bound,
-            "a neighbour waited {:?}, and {:?} before",
+            "the slowest change took {:?}, and {:?} before",
             measured.slowest,
             self.slowest
         );
         Ok(())
     }
 
-    /// Changes all neighbours at once, a few times, and writes the test's own `ConfigMap`s beside them.
+    /// Changes all neighbours at once, [`ROUNDS`] times, and writes the test's own `ConfigMap`s at the same time.
     async fn measure(&mut self) -> Result<Measured> {
         let (mut changes, mut writes) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
@@ -163,7 +163,7 @@ impl Neighbours {
     }
 }
 
-/// Writes the test's own `ConfigMap`, and returns how long that took.
+/// Writes the test's own `ConfigMap`, and returns the time that it took.
 async fn write(maps: &Objects, value: &Value) -> Result<Duration> {
     let started = Instant::now();
     maps.patch(OWN, &json!({ "data": { "value": value } }))

@@ -1,4 +1,5 @@
-//! What new objects say, what stands beside our conditions, and what a Katalog that is ready promises (G2, G3, G5, G6).
+//! New objects are in progress, conditions of other field managers are kept, and the kinds of a ready Katalog can be used at once
+//! (G2, G3, G5, G6).
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use crate::rollout::{Recorder, is_observed};
 use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 use crate::waters;
 
-/// G5: every CRD that is shipped merges conditions by type.
+/// G5: every shipped CRD merges conditions by type.
 #[test]
 fn conditions_are_a_list_map_by_type_in_every_crd_that_is_shipped() -> Result<()> {
     fn files(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) -> Result<()> {
@@ -66,19 +67,19 @@ fn conditions_are_a_list_map_by_type_in_every_crd_that_is_shipped() -> Result<()
     Ok(())
 }
 
-/// G5: two managers apply conditions of their own beside those of the operator.
+/// G5: conditions that two other field managers apply are kept.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn conditions_of_other_managers_stay_beside_ours() -> Result<()> {
     let mut scenario = Scenario::new("beside").await?;
     let folder = scenario.path("pond");
     let args = ["init", "pond", "--kind", "Pond", "--group", &scenario.group];
-    scenario.ork(&[&args[..], &["--dir", folder.to_str().context("a path")?]].concat())?;
+    scenario.ork(&[&args[..], &["--dir", folder.to_str().context("not text")?]].concat())?;
     let crd = std::fs::read_to_string(folder.join("crd.yaml"))?;
     let katalog = "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: { name: waters }\nspec:\n  crds:\n    pond:\n      apiTypes: { group: GROUP, version: v1alpha1, kind: Pond, plural: ponds }\n      operatorBox:\n        onReconcile:\n          configMaps: [{ name: \"{{ .metadata.name }}-pond\", data: { replicas: \"{{ .spec.replicas }}\" } }]\n";
     scenario.grant(katalog).await?;
     scenario.install(&crd).await?;
 
-    // G2: nothing runs yet, so nothing is current.
+    // G2: no operator runs yet, so the resource is in progress.
     let (ponds, name) = (scenario.objects("ponds"), "north");
     let fresh = waters::pond(&scenario, name, &json!({ "image": "nginx" })).await?;
     ensure!(kstatus(&fresh) == Kstatus::InProgress, "{fresh}");
@@ -108,11 +109,11 @@ async fn conditions_of_other_managers_stay_beside_ours() -> Result<()> {
         ];
         scenario.kubectl_with(&args, Some(&status.to_string()))?;
     }
-    // A pass that writes the status again keeps them.
+    // A reconcile pass that writes the status keeps these conditions.
     let mark = json!({ "spec": { "replicas": 3 } });
     ponds.patch(name, &mark).await?;
     let pond = ponds
-        .until(name, "follows the change", LIMIT, |pond| {
+        .until(name, "has observed the change", LIMIT, |pond| {
             is_observed(pond) && pond["metadata"]["generation"] == 2
         })
         .await?;
@@ -121,7 +122,7 @@ async fn conditions_of_other_managers_stay_beside_ours() -> Result<()> {
     scenario.check_running()
 }
 
-/// G6: a hundred kinds, each with a Katalog of its own; whoever sees that one is ready may create custom resources at once.
+/// G6: for a hundred kinds, each with its own Katalog: custom resources can be created as soon as the Katalog is ready.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_custom_resource_made_the_instant_its_katalog_is_ready_is_accepted_and_reconciled()
 -> Result<()> {
@@ -179,7 +180,7 @@ async fn a_custom_resource_made_the_instant_its_katalog_is_ready_is_accepted_and
     scenario.check_running()
 }
 
-/// G2, G3 of our own kind.
+/// G2, G3: the same for Katalogs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_katalog_is_in_progress_until_its_operators_run() -> Result<()> {
     let mut scenario = Scenario::new("fresh").await?;

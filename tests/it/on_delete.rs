@@ -1,4 +1,4 @@
-//! `onDelete`: steps, Jobs, a timeout, and ways out.
+//! `onDelete`: ordered groups, Jobs, the timeout, and the annotation that skips it.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 
 const CRD: &str = "lifecycle/grove-crd.yaml";
 
-/// A running operator whose groves take that long to end at most.
+/// Starts an operator of groves whose `onDelete` has a timeout.
 async fn running(prefix: &str, timeout: &str) -> Result<Scenario> {
     let mut scenario = Scenario::new(prefix).await?;
     let katalog = input("lifecycle/ending.yaml")?.replace("TIMEOUT", timeout);
@@ -20,7 +20,7 @@ async fn running(prefix: &str, timeout: &str) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// A ready grove.
+/// Creates a grove, and waits until it is ready.
 async fn grove(scenario: &Scenario, namespace: &str, spec: Value) -> Result<Objects> {
     let groves = scenario.objects_in(namespace, "groves");
     let grove = json!({
@@ -79,11 +79,11 @@ pub(crate) async fn after_the_timeout_the_resource_stays_until_it_is_released() 
     let groves = grove(&scenario, &space, json!({})).await?;
     groves.delete("elms").await?;
     let late = groves
-        .until("elms", "is late", LIMIT, says("EndTimedOut"))
+        .until("elms", "times out", LIMIT, says("EndTimedOut"))
         .await?;
-    // The step may still complete: nothing has to be changed.
+    // The group may still complete, so the grove is `Reconciling` and not `Stalled`.
     ensure!(condition(&late, "Reconciling").is_some() && condition(&late, "Stalled").is_none());
-    eventually("a warning is there", LIMIT, async || {
+    eventually("a warning is reported", LIMIT, async || {
         let events = scenario.objects("events").list().await?;
         let warned = events
             .iter()
@@ -109,7 +109,7 @@ async fn an_end_that_cannot_be_rendered_waits_and_says_so() -> Result<()> {
     let groves = grove(&scenario, &space, json!({ "suffix": "-NOT LEGAL" })).await?;
     groves.delete("elms").await?;
     groves
-        .until("elms", "says why", LIMIT, says("InvalidName"))
+        .until("elms", "reports why", LIMIT, says("InvalidName"))
         .await?;
     let skip =
         json!({ "metadata": { "annotations": { "orkestra.orkspace.io/skip-on-delete": "true" } } });
@@ -146,7 +146,7 @@ async fn a_katalog_whose_policy_is_to_delete_goes_after_its_resources() -> Resul
     let katalogs = scenario.objects("katalogs");
     let waits = format!("1 Grove.{} (first {space}/elms: ", scenario.group);
     katalogs
-        .until("ending", "says what it waits for", LIMIT, |katalog| {
+        .until("ending", "reports the remaining grove", LIMIT, |katalog| {
             condition(katalog, "Ready").is_some_and(|ready| {
                 let message = ready["message"].as_str().unwrap_or_default();
                 ready["reason"] == "Terminating"
@@ -155,7 +155,7 @@ async fn a_katalog_whose_policy_is_to_delete_goes_after_its_resources() -> Resul
             })
         })
         .await?;
-    // A restart goes on with it.
+    // After a restart the deletion continues.
     scenario.kill9()?;
     scenario.start().await?;
     katalogs.fetch("ending").await?;

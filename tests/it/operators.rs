@@ -1,4 +1,4 @@
-//! Several operators in one process: what happens to one is nothing to the others.
+//! Several operators in one process: a change or removal of one does not affect the others.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::scenario::{LIMIT, Scenario, input};
 
-/// How long nothing must happen.
+/// The time to wait for an unexpected write.
 const QUIET: Duration = Duration::from_secs(3);
 const CRDS: [&str; 2] = ["garden/orchard-crd.yaml", "garden/pond-crd.yaml"];
 const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
 const MANAGED: &str = "orkestra.orkspace.io/managed";
 
-/// Two operators, an orchard and a pond, both ready.
+/// Starts two operators, and creates an orchard and a pond. Returns when both are ready and counted.
 async fn garden(prefix: &str) -> Result<Scenario> {
     let scenario = Scenario::running(prefix, &CRDS, "garden/katalog.yaml").await?;
     scenario.apply(&input("garden/orchard.yaml")?)?;
@@ -29,14 +29,14 @@ async fn garden(prefix: &str) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// The garden's Katalog with some text in another's place.
+/// Returns the Katalog with a text replaced by another.
 fn edited(from: &str, to: &str) -> Result<String> {
     let katalog = input("garden/katalog.yaml")?;
     ensure!(katalog.contains(from), "the Katalog has no {from:?}");
     Ok(katalog.replace(from, to))
 }
 
-/// The Katalog without the entry `pond`.
+/// Returns the Katalog without the entry `pond`.
 fn without_pond() -> Result<String> {
     let katalog = input("garden/katalog.yaml")?;
     let end = katalog.find("    pond:\n").unwrap_or(katalog.len());
@@ -48,7 +48,7 @@ fn has_finalizer(object: &Value) -> bool {
     finalizers.is_some_and(|all| all.iter().any(|one| one == FINALIZER))
 }
 
-/// Name and resourceVersion of everything of the pond.
+/// Returns the names and resource versions of the pond and its child.
 async fn of_the_pond(scenario: &Scenario) -> Result<Vec<(String, String)>> {
     let mut all = scenario.objects("configmaps").versions().await?;
     all.retain(|(name, _)| name.starts_with("east"));
@@ -101,7 +101,7 @@ async fn an_edited_template_changes_the_children_of_its_entry_and_nothing_else()
         version(&basket)
     );
 
-    // Both are still at work.
+    // Both operators still correct drift.
     for (map, at, value) in [
         ("north-basket", "/data/fruit", "ripe quince"),
         ("east-water", "/data/fish", "carp"),
@@ -154,7 +154,7 @@ async fn an_entry_removed_stops_that_operator_alone_and_releases_its_resources()
     assert_eq!(scenario.pid(), process);
     scenario.check_running()?;
 
-    // Nobody cares for the pond any more; the orchard is cared for.
+    // No operator reconciles the pond any more; the orchard is still reconciled.
     maps.delete("north-basket").await?;
     maps.delete("east-water").await?;
     maps.until_equal("north-basket", "/data/fruit", json!("quince"), LIMIT)
@@ -173,7 +173,7 @@ async fn an_entry_removed_while_the_controller_is_down_is_released_when_it_is_ba
     tokio::time::sleep(Duration::from_millis(500)).await;
     ensure!(
         has_finalizer(&scenario.objects("ponds").fetch("east").await?),
-        "nobody was there to release it"
+        "the pond was released without a controller"
     );
     scenario.start().await?;
     is_released(&scenario).await?;
@@ -187,7 +187,7 @@ async fn an_entry_removed_while_the_controller_is_down_is_released_when_it_is_ba
     Ok(())
 }
 
-/// The pond carries no mark of ours any more; its child is still there, and still its own.
+/// Waits until the pond has no finalizer and label of Orkestra, and checks that its child still exists and is owned by it.
 async fn is_released(scenario: &Scenario) -> Result<()> {
     let ponds = scenario.objects("ponds");
     let pond = ponds

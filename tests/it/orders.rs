@@ -1,4 +1,4 @@
-//! A Katalog, its kinds and their custom resources, deleted in any order: nothing is stuck (G19).
+//! Deletion of a Katalog, its CRDs and their custom resources in random orders: no object is stuck (G19).
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
@@ -6,10 +6,10 @@ use serde_json::json;
 use crate::scenario::{LIMIT, Objects, Scenario, code, input};
 use crate::waters;
 
-/// How many orders are tried; `ORDERS=…` sets the number and `ORDERS_SEED=…` the first of them.
+/// The number of orders that are tried. `ORDERS=…` overrides it, and `ORDERS_SEED=…` sets the first seed.
 const ORDERS: u64 = 12;
 
-/// A sequence of numbers that a seed determines (Numerical Recipes' linear congruential generator).
+/// A pseudo-random sequence that a seed determines (Numerical Recipes' linear congruential generator).
 struct Draws(u64);
 
 impl Draws {
@@ -28,7 +28,7 @@ impl Draws {
     }
 }
 
-/// What is deleted: plural and name.
+/// The objects that are deleted, by plural and name.
 const TARGETS: [(&str, &str); 7] = [
     ("katalogs", "waters"),
     ("customresourcedefinitions", "ponds"),
@@ -48,7 +48,7 @@ fn place(scenario: &Scenario, plural: &str, name: &str) -> (Objects, String) {
     }
 }
 
-/// Deletes an object that may be gone already.
+/// Deletes an object that may not exist any more.
 async fn delete(objects: &Objects, name: &str) -> Result<()> {
     match objects.delete(name).await {
         Err(error) if code(&error) != Some(404) => Err(error),
@@ -66,7 +66,7 @@ async fn try_order(scenario: &mut Scenario, katalog: &str, seed: u64) -> Result<
         let resource = waters::resource(scenario, kind, name, &json!({ "colour": "green" }));
         let objects = scenario.objects(&plural);
         objects.create(&resource).await?;
-        // Some are deleted before they are ready.
+        // Some resources are not waited for, and deleted before they are ready.
         if draws.below(2) == 0 {
             objects.until_ready(name).await?;
         }
@@ -77,7 +77,7 @@ async fn try_order(scenario: &mut Scenario, katalog: &str, seed: u64) -> Result<
         let (objects, name) = place(scenario, plural, name);
         delete(&objects, &name).await?;
         match draws.below(5) {
-            // The next one is deleted when this one is gone, which a child need never be.
+            // Wait until this object is gone before the next deletion. A child may be created again, so it is not waited for.
             0 if plural != "configmaps" && plural != "katalogs" => {
                 objects.until_gone(&name, LIMIT).await?;
             }

@@ -1,4 +1,5 @@
-//! Custom resources that vanish or come back, and what they leave where Kubernetes collects nothing.
+//! Children that the garbage collector does not delete, in other namespaces or cluster-scoped: they are deleted or taken over when
+//! their custom resource is deleted, also without its finalizer, or created again.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use crate::scenario::{LIMIT, condition, input};
 
 const OWNER: &str = "orkestra.orkspace.io/owner-uid";
 
-/// The object's uid.
+/// Returns the UID of an object.
 pub(crate) fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap_or_default()
 }
@@ -22,7 +23,7 @@ fn owned_by(object: &Value, owner: &Value) -> bool {
 }
 
 impl Far {
-    /// The orchard goes without anybody seeing to its end, as if its finalizer had come too late.
+    /// Deletes the orchard without its finalizer, as if the finalizer had been set too late.
     async fn vanish(&self) -> Result<()> {
         let orchards = self.scenario.objects("orchards");
         let none = json!({ "metadata": { "finalizers": null } });
@@ -38,7 +39,7 @@ impl Far {
         Ok(orchard)
     }
 
-    /// Waits until the marks of the sign name that orchard.
+    /// Waits until the owner label and annotation of the sign name an orchard.
     pub(crate) async fn sign_is_of(&self, orchard: &Value) -> Result<Value> {
         self.signs
             .until("north-sign", "has its new owner", LIMIT, |sign| {
@@ -47,7 +48,7 @@ impl Far {
             .await
     }
 
-    /// Waits until the marks of the cluster-scoped child name that orchard.
+    /// Waits until the owner label and annotation of the cluster-scoped child name an orchard.
     pub(crate) async fn class_is_of(&self, orchard: &Value) -> Result<Value> {
         self.classes
             .until(&self.class, "has its owner", LIMIT, |class| {
@@ -68,7 +69,7 @@ async fn a_resource_made_again_takes_over_what_its_predecessor_left() -> Result<
     far.scenario.start().await?;
     orchards.until_ready("north").await?;
     let taken = far.sign_is_of(&north).await?;
-    assert_eq!(uid(&taken), uid(&sign), "it was deleted and made again");
+    assert_eq!(uid(&taken), uid(&sign), "the child was created again");
     orchards.delete("north").await?;
     far.is_gone_but_for_the_bystander().await
 }
@@ -122,7 +123,7 @@ async fn a_resource_deleted_and_made_again_at_once_keeps_its_far_child_and_leave
     let log = far.scenario.log();
     ensure!(
         !log.contains("immutable"),
-        "a dead uid is logged as invalid"
+        "an old UID is logged as an invalid change"
     );
     Ok(())
 }
@@ -143,12 +144,12 @@ async fn a_far_child_without_one_of_its_marks_is_still_its_owners() -> Result<()
         let off = json!({ "metadata": { map: { mark: null } } });
         far.signs.patch("north-sign", &off).await?;
         far.signs
-            .until("north-sign", "has its mark again", LIMIT, |sign| {
+            .until("north-sign", "has its metadata again", LIMIT, |sign| {
                 sign["metadata"][map][mark].is_string()
             })
             .await?;
     }
-    // All labels, as a release takes them off: a later claim finds its children.
+    // Remove all labels, as a release does: an operator that starts later still finds its children.
     far.scenario.kill9()?;
     let labels = json!({ "metadata": { "labels": null } });
     far.signs.patch("north-sign", &labels).await?;
@@ -157,7 +158,7 @@ async fn a_far_child_without_one_of_its_marks_is_still_its_owners() -> Result<()
     assert_eq!(uid(&now), uid(&sign));
     orchards.until_ready("north").await?;
 
-    // A label that is taken off while the resource goes keeps the child in nobody's hands.
+    // A child whose label is removed while its resource is being deleted is still deleted.
     far.scenario.kill9()?;
     let unseen = json!({ "metadata": { "labels": { "orkestra.orkspace.io/managed": null } } });
     far.signs.patch("north-sign", &unseen).await?;
@@ -179,15 +180,15 @@ async fn a_deletion_names_the_far_child_and_the_finalizer_that_it_waits_for() ->
         far.elsewhere
     );
     let waits = orchards
-        .until("north", "says what it waits for", LIMIT, |orchard| {
+        .until("north", "reports the child", LIMIT, |orchard| {
             condition(orchard, "Ready").is_some_and(|ready| {
                 let message = ready["message"].as_str().unwrap_or_default();
                 ready["reason"] == "Terminating" && message.contains(&wanted)
             })
         })
         .await?;
-    ensure!(condition(&waits, "Stalled").is_none(), "it is not stalled");
-    // Whoever holds the child lets it go, or the resource is let go.
+    ensure!(condition(&waits, "Stalled").is_none(), "it is stalled");
+    // The orchard waits until the child's finalizer is removed, or until the annotation skips the wait.
     let skip =
         json!({ "metadata": { "annotations": { "orkestra.orkspace.io/skip-on-delete": "true" } } });
     orchards.patch("north", &skip).await?;
@@ -199,7 +200,7 @@ async fn a_deletion_names_the_far_child_and_the_finalizer_that_it_waits_for() ->
 }
 
 impl Far {
-    /// Takes everything away that the controller may do with `ConfigMaps`.
+    /// Removes all permissions of the controller on `ConfigMap` objects.
     async fn forbid(&self) -> Result<()> {
         let mut roles = self.roles.clone();
         for role in &mut roles {
@@ -218,8 +219,8 @@ impl Far {
         Ok(())
     }
 
-    /// The orchard that is being deleted names the missing permission, and goes when it is told to; what it leaves is deleted
-    /// once that is permitted again.
+    /// Checks that the deleted orchard reports the missing permission, that the annotation completes its deletion, and that its
+    /// child is deleted once the permission is granted again.
     async fn lacks_and_is_let_go(&self) -> Result<()> {
         let orchards = self.scenario.objects("orchards");
         orchards
@@ -256,7 +257,7 @@ async fn a_deletion_names_the_permission_that_is_missing_since_a_restart() -> Re
     far.scenario.objects("orchards").delete("north").await?;
     far.scenario.start().await?;
     far.lacks_and_is_let_go().await?;
-    // And everything else goes on.
+    // Other custom resources are reconciled.
     let orchard = far.orchard(&far.elsewhere)?;
     let orchards = far.scenario.objects("orchards");
     orchards.create(&orchard).await?;

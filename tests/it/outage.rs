@@ -1,4 +1,4 @@
-//! An API server that is killed and comes back: everything waits, says so, and goes on from where it was.
+//! An outage of the API server: operators pause and report it, and continue after its return without a storm of requests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
 
 const PONDS: usize = 20;
-/// How long the API server is away, at least.
+/// The minimum duration of the outage.
 const AWAY: Duration = Duration::from_secs(22);
-/// Failed passes that an outage may cost: those in flight when it began, before it was noticed. By default an operator has
-/// three workers.
+/// The maximum number of failed reconcile passes: those that ran when the outage began and before it was noticed. By default an
+/// operator has three workers.
 const LOST: f64 = 12.0;
 
 async fn errors(scenario: &Scenario) -> Result<f64> {
@@ -23,7 +23,7 @@ async fn errors(scenario: &Scenario) -> Result<f64> {
     scenario.metric("orkestra_reconcile_total", &failed).await
 }
 
-/// Lists and watches by what they are of.
+/// Returns the status codes of requests with a verb, by resource.
 fn reads(requests: &[AuditEvent], verb: &str) -> BTreeMap<String, Vec<u16>> {
     let mut reads: BTreeMap<String, Vec<u16>> = BTreeMap::new();
     for request in requests.iter().filter(|request| request.verb == verb) {
@@ -33,9 +33,9 @@ fn reads(requests: &[AuditEvent], verb: &str) -> BTreeMap<String, Vec<u16>> {
     reads
 }
 
-/// The pages while the API server is away.
+/// Checks pages, probes and metrics while the API server is unreachable.
 async fn ensure_truth(scenario: &Scenario) -> Result<()> {
-    eventually("the outage is told of", LIMIT, async || {
+    eventually("the outage is reported", LIMIT, async || {
         let page = scenario.page("/katalog").await?;
         Ok((page["apiServer"]["reachable"] == false).then_some(()))
     })
@@ -50,7 +50,7 @@ async fn ensure_truth(scenario: &Scenario) -> Result<()> {
         .metric("orkestra_api_server_reachable", &[])
         .await?;
     ensure!(gauge < 0.5, "{gauge}");
-    eventually("each operator says why it waits", LIMIT, async || {
+    eventually("each operator reports why it waits", LIMIT, async || {
         let page = scenario.page("/katalog").await?;
         let rows = page["crds"].as_array().context("no operators")?;
         let all = rows.iter().all(|row| {
@@ -62,8 +62,8 @@ async fn ensure_truth(scenario: &Scenario) -> Result<()> {
     .await
 }
 
-/// At most one list for each watch, and only where the watch's start had become too old. A list of one object compares the API
-/// server's state with what is known: one for each watch and try. Another looks at what was written last: one in all.
+/// Checks that there is at most one list per kind, and only if the resource version of its watch was too old. Lists of one object
+/// compare the API server's state with the cache: one per watch and attempt. One list reads the object that was written last.
 fn ensure_no_storm(requests: &[AuditEvent]) -> Result<()> {
     let is_comparison =
         |request: &&AuditEvent| request.verb == "list" && request.uri.ends_with("?limit=1");
@@ -72,7 +72,7 @@ fn ensure_no_storm(requests: &[AuditEvent]) -> Result<()> {
         request.verb == "list" && request.uri.contains("=metadata.name%3D")
     };
     let (looks, requests): (Vec<_>, Vec<_>) = requests.iter().partition(is_look);
-    ensure!(looks.len() == 1, "{} looks at the last write", looks.len());
+    ensure!(looks.len() == 1, "{} lists of the last write", looks.len());
     let requests: Vec<AuditEvent> = requests.into_iter().copied().cloned().collect();
     let (lists, watches) = (reads(&requests, "list"), reads(&requests, "watch"));
     let begun: usize = watches.values().map(Vec::len).sum();
@@ -84,7 +84,7 @@ fn ensure_no_storm(requests: &[AuditEvent]) -> Result<()> {
     println!("after the return: lists {lists:?}, watches {watches:?}");
     ensure!(watches.len() >= 7, "{watches:?}");
     for (kind, codes) in &lists {
-        // The watch that was refused, and the one from the list on.
+        // Two watches: the one that was refused, and the one that started after the list.
         let begun = watches.get(kind).map_or(0, Vec::len);
         ensure!(
             codes.len() == 1 && begun >= 2,
@@ -109,31 +109,31 @@ pub(crate) async fn a_killed_api_server_pauses_everything_and_its_return_is_no_s
     let ponds = scenario.objects("ponds");
     green_ponds_are_ready(&scenario).await?;
 
-    // In the middle of the work: half of the Ponds have just changed.
+    // The outage starts while passes run: half of the Ponds have just changed.
     for number in 0..PONDS / 2 {
         let change = json!({ "spec": { "colour": "blue" } });
         ponds.patch(&format!("p{number:02}"), &change).await?;
     }
     cluster.stop_api_server()?;
     ensure_truth(&scenario).await?;
-    // The return is noticed by the next run of the task that probes.
+    // The restarted task that probes the API server must notice its return.
     scenario.restart_task(Task::Probe).await?;
     let passes = scenario.passes("pond").await?;
     tokio::time::sleep(AWAY).await;
     ensure_truth(&scenario).await?;
     ensure!(
         (scenario.passes("pond").await? - passes).abs() < 0.5,
-        "passes were made though nothing could come of them"
+        "Ponds were reconciled during the outage"
     );
 
     let mark = cluster.mark()?;
     cluster.start_api_server()?;
-    // Whoever changes something right after the return is served as if nothing had been.
+    // A change right after the return is handled.
     ponds
         .patch("p19", &json!({ "spec": { "colour": "red" } }))
         .await?;
     every_pond_has_its_colour(&scenario).await?;
-    eventually("everything is told to be well", LIMIT, async || {
+    eventually("all pages report health", LIMIT, async || {
         let page = scenario.page("/katalog").await?;
         let well = page["apiServer"]["reachable"] == true && page["healthy"] == true;
         Ok((well && scenario.http("/readyz").await?.starts_with("HTTP/1.1 200")).then_some(()))
@@ -165,7 +165,7 @@ async fn green_ponds_are_ready(scenario: &Scenario) -> Result<()> {
         ponds.until_ready(&format!("p{number:02}")).await?;
     }
     waters::until_counted(scenario).await?;
-    ensure!(errors(scenario).await? < 0.5, "something failed before");
+    ensure!(errors(scenario).await? < 0.5, "a pass failed before");
     Ok(())
 }
 
@@ -198,7 +198,7 @@ async fn every_pond_has_its_colour(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Checks that none of the writes is of a Pond that was not changed.
+/// Checks that no Pond that was not changed, and no child of one, was written.
 fn ensure_no_idle_write(writes: &[AuditEvent]) -> Result<()> {
     let idle: Vec<_> = writes
         .iter()
@@ -207,7 +207,7 @@ fn ensure_no_idle_write(writes: &[AuditEvent]) -> Result<()> {
         .collect();
     ensure!(
         idle.is_empty(),
-        "nothing had changed:\n{}",
+        "writes without a change:\n{}",
         waters::lines(&idle)
     );
     Ok(())

@@ -1,4 +1,4 @@
-//! `ork gateway` without any controller, and what still works when no replica runs.
+//! `ork gateway` without a controller: reviews and conversions work, and CEL rules of policies still hold when no replica runs.
 
 use std::path::PathBuf;
 use std::sync::{
@@ -43,7 +43,7 @@ spec:
           configMaps: [{ name: '{{ .metadata.name }}', data: { image: '{{ .spec.image }}' } }]
 ";
 
-/// A Service in front of several replicas: connections go to each in turn, and to another one if it does not answer.
+/// A stand-in for a Service: connects clients to the replicas in turn, and skips replicas that refuse connections.
 pub(super) struct Service {
     _tasks: JoinSet<()>,
 }
@@ -61,7 +61,7 @@ impl Service {
                     for serial in 0..replicas.len() {
                         let port = replicas[(first + serial) % replicas.len()];
                         if let Ok(mut replica) = TcpStream::connect(("127.0.0.1", port)).await {
-                            // Its end is that of one side.
+                            // An error means that the client or the replica closed the connection.
                             let _ = tokio::io::copy_bidirectional(&mut client, &mut replica).await;
                             return;
                         }
@@ -73,17 +73,17 @@ impl Service {
     }
 }
 
-/// Starts `ork gateway` behind the Service, and waits until it is ready.
+/// Starts `ork gateway` as a replica of the Service, and waits until it is ready.
 async fn replica(gate: &Gate, name: &str, port: u16) -> Result<Guarded> {
     start(gate, (name, port), &["gateway"]).await
 }
 
-/// The file with the faults of a process.
+/// Returns the path of the file that injects faults into a process.
 fn faults(gate: &Gate, name: &str) -> PathBuf {
     gate.scenario.path(&format!("{name}.faults"))
 }
 
-/// Starts a process behind the Service, and waits until it is ready.
+/// Starts a process as a replica of the Service, and waits until it is ready.
 pub(super) async fn start(
     gate: &Gate,
     (name, port): (&str, u16),
@@ -95,7 +95,7 @@ pub(super) async fn start(
     command
         .args(arguments)
         .args(["--namespace", &scenario.namespace, "--listen", &listen])
-        // The URL is that of the Service.
+        // These arguments contain the URL of the Service; the port to listen on is replaced below.
         .args(gate.arguments(&[]));
     let arguments: Vec<String> = command
         .get_args()
@@ -126,7 +126,7 @@ fn site(gate: &Gate, name: &str, spec: &Value) -> Value {
     waters::resource(&gate.scenario, "Site", name, spec)
 }
 
-/// What needs no webhook can be written: pods of the system, objects of the gateway's own namespace, other kinds.
+/// Checks that writes that need no webhook succeed: Pods in `kube-system`, objects in the gateway's namespace, other kinds.
 async fn ensure_others_are_written(gate: &Gate) -> Result<()> {
     let scenario = &gate.scenario;
     let pod = json!({
@@ -155,7 +155,8 @@ async fn ensure_others_are_written(gate: &Gate) -> Result<()> {
     Ok(())
 }
 
-/// A namespace with a resource in it, and another resource, `hourly`, with a child; both are written in v1.
+/// Creates a namespace that contains a custom resource, and in the scenario's namespace the resource `hourly` with a child. Both
+/// resources are written in v1. Returns the name of the namespace.
 pub(super) async fn doomed(gate: &Gate, cron: &Value) -> Result<String> {
     let scenario = &gate.scenario;
     let name = format!("{}-doomed", scenario.namespace);
@@ -180,7 +181,7 @@ pub(super) async fn doomed(gate: &Gate, cron: &Value) -> Result<String> {
     Ok(name)
 }
 
-/// A watch of all resources of a version.
+/// Opens a watch of all custom resources in a version.
 pub(super) async fn watch(gate: &Gate, version: &str) -> Result<impl AsyncBufRead + Unpin + use<>> {
     let scenario = &gate.scenario;
     let path = format!(
@@ -191,7 +192,7 @@ pub(super) async fn watch(gate: &Gate, version: &str) -> Result<impl AsyncBufRea
     Ok(scenario.client.request_stream(request).await?)
 }
 
-/// Waits until a watch shows a change with that text.
+/// Waits until a line of the watch contains `seen` and `text`.
 pub(super) async fn until_seen(lines: impl AsyncBufRead + Unpin, text: &str) -> Result<()> {
     let mut lines = lines.lines();
     let seen = async {
@@ -228,16 +229,16 @@ async fn the_gateway_alone_judges_and_converts_and_without_any_replica_cel_rules
     policies_hold_without_a_replica(&gate).await
 }
 
-/// Applies a Site that must be refused; returns the error.
+/// Applies a Site that must be denied; returns the error.
 fn refused(gate: &Gate, name: &str, spec: &Value) -> Result<String> {
     gate.refused(&site(gate, name, spec).to_string())
 }
 
-/// Checks that the gateway mutates, judges what policies cannot say, and finds duplicates without records. Creates the Site
-/// `shop`.
+/// Checks that the gateway mutates, evaluates rules that CEL cannot express, and finds duplicates although no controller keeps
+/// records. Creates the Site `shop`.
 async fn the_webhook_judges_and_mutates(gate: &Gate) -> Result<()> {
     let sites = gate.scenario.objects("sites");
-    eventually("the webhook judges", LIMIT, async || {
+    eventually("the webhook evaluates rules", LIMIT, async || {
         let lead = site(
             gate,
             "lead",
@@ -265,14 +266,14 @@ async fn the_webhook_judges_and_mutates(gate: &Gate) -> Result<()> {
     .await?;
     ensure!(
         made["metadata"]["finalizers"].is_null(),
-        "no controller runs: {made}"
+        "a finalizer was set without a controller: {made}"
     );
     let error = refused(gate, "twin", &json!({ "image": "myorg/a:1", "seen": "x" }))?;
     ensure!(error.contains("it was seen"), "{error}");
     Ok(())
 }
 
-/// Writes the Cron `daily` in v1, and checks that it is read in v2; returns what was written.
+/// Writes the Cron `daily` in v1, and checks that it can be read in v2; returns the written object.
 async fn both_versions_are_served(gate: &Gate) -> Result<Value> {
     conversion::until_converted(gate).await?;
     let (old, new) = (conversion::crons(gate, "v1"), conversion::crons(gate, "v2"));
@@ -288,8 +289,8 @@ async fn both_versions_are_served(gate: &Gate) -> Result<Value> {
     Ok(cron)
 }
 
-/// Kills the first replica, and checks that the other one is enough, for watches, namespaces that are deleted, and children
-/// whose owner goes, too.
+/// Kills the first replica, and checks that the other one serves all requests, including those for watches, the deletion of a
+/// namespace, and the garbage collection of a child whose owner is deleted.
 async fn one_replica_is_enough(gate: &Gate, first: &mut Guarded, cron: &Value) -> Result<()> {
     let (old, new) = (conversion::crons(gate, "v1"), conversion::crons(gate, "v2"));
     let doomed = doomed(gate, cron).await?;
@@ -322,7 +323,7 @@ async fn one_replica_is_enough(gate: &Gate, first: &mut Guarded, cron: &Value) -
     Ok(())
 }
 
-/// Ends the task that compiles Katalogs in the replica that is left, and checks that it compiles the next edition.
+/// Ends the task that compiles Katalogs in the remaining replica, and checks that its replacement compiles the next change.
 async fn plans_follow_a_katalog_after_their_task_is_restarted(
     gate: &Gate,
     replica: &Guarded,
@@ -337,14 +338,15 @@ async fn plans_follow_a_katalog_after_their_task_is_restarted(
     .await?;
     gate.accepted(&SITES.replace("no lead", "no leader"))?;
     let spec = json!({ "image": "myorg/a:1", "tier": "lead" });
-    eventually("the new rule holds", LIMIT, async || {
+    eventually("the new rule is in force", LIMIT, async || {
         let error = refused(gate, "lead", &spec)?;
         Ok(error.contains("no leader").then_some(()))
     })
     .await
 }
 
-/// Checks that rules of policies hold without a replica, the webhook's refuse as declared, and nothing else is touched.
+/// Checks that without a replica, rules of policies are enforced, `failurePolicy` applies to the rules of the webhook, and no
+/// other write is affected.
 async fn policies_hold_without_a_replica(gate: &Gate) -> Result<()> {
     let sites = gate.scenario.objects("sites");
     let error = refused(gate, "wrong", &json!({ "image": "nginx:1.29" }))?;
@@ -358,11 +360,11 @@ async fn policies_hold_without_a_replica(gate: &Gate) -> Result<()> {
     sites.delete("shop").await?;
     ensure!(
         sites.get("shop").await?.is_none(),
-        "deletions are not judged"
+        "a deletion was reviewed"
     );
     ensure!(
         conversion::crons(gate, "v2").fetch("daily").await?["spec"]["schedule"]["minute"] == "5",
-        "the stored version needs no webhook"
+        "the stored version cannot be read"
     );
     Ok(())
 }

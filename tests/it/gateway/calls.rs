@@ -1,4 +1,4 @@
-//! Calls of rules when a custom resource is written.
+//! External calls at admission: each is made once per write, only if its `when` conditions and `fires` permit it.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -64,21 +64,21 @@ async fn calls_are_made_once_for_a_write_within_their_gates_and_moments() -> Res
     .await?;
     ensure!(
         sink.requests("/quota/probe").is_empty(),
-        "the gate of the call is closed"
+        "a call was made although its `when` condition is false"
     );
 
-    // The webhook of mutation makes no call: one write, one call.
+    // The mutating webhook makes no call: one write leads to one call.
     gate.accepted(&site("rich", "paid"))?;
     let asked = sink.requests("/quota/rich").len();
     ensure!(asked == 1, "{asked} calls");
-    // Passes make none.
+    // Reconcile passes make no call, since the call declares `reconcile: false`.
     let sites = gate.scenario.objects("sites");
     sites.until_ready("rich").await?;
     ensure!(sink.requests("/quota/rich").len() == 1);
-    // A service that fails: refused as `failurePolicy` says, with the reason.
+    // The external service fails: the write is denied as `failurePolicy` declares, with the reason.
     let error = gate.refused(&site("broken", "paid"))?;
     ensure!(error.contains("the call `quota` failed"), "{error}");
-    // A rule for passes is no reason for a refusal here; passes report it.
+    // A rule with `admission: false` does not deny the write; the reconcile pass reports the violation.
     let later = json!({ "image": "later", "tier": "free" });
     gate.accepted(&waters::resource(&gate.scenario, "Site", "later", &later).to_string())?;
     let message = crate::external::reported(&sites, "later", "ValidationFailed").await?;

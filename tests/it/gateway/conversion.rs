@@ -1,4 +1,4 @@
-//! Conversion between versions: the sample of the language on the genuine API server.
+//! Conversion between versions: the example of the documentation, on a real API server.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ pub(super) fn crd(gate: &Gate) -> (Objects, String) {
     (crds, format!("crons.{}", gate.scenario.group))
 }
 
-/// The Katalog whose entry declares no conversion.
+/// Returns the Katalog without its `conversion` field.
 fn without_conversion() -> Result<String> {
     let (before, rest) = KATALOG
         .split_once("      conversion:\n")
@@ -94,7 +94,7 @@ pub(crate) async fn the_sample_of_conversion_serves_both_versions_and_goes_with_
 
     objects_that_are_hard_to_convert_hide_no_other(&gate).await?;
 
-    // Who strips the bundle gets it back at once.
+    // A client removes the CA bundle: the gateway restores it at once.
     let (crds, name) = crd(&gate);
     let bundle = "/spec/conversion/webhook/clientConfig/caBundle";
     let before = crds.fetch(&name).await?;
@@ -106,7 +106,7 @@ pub(crate) async fn the_sample_of_conversion_serves_both_versions_and_goes_with_
     })
     .await?;
 
-    // Nothing else converts while the process is away; when it is back, both are served.
+    // Nothing else converts while the process is stopped; after its restart both versions are served.
     gate.scenario.kill9()?;
     ensure!(old.fetch("daily").await.is_err());
     gate.scenario.start().await?;
@@ -115,15 +115,15 @@ pub(crate) async fn the_sample_of_conversion_serves_both_versions_and_goes_with_
     })
     .await?;
 
-    // Without the declaration, the definition converts no more.
+    // Without the `conversion` field of the entry, the CRD declares no conversion webhook.
     gate.run(&without_conversion()?).await?;
     crds.until_equal(&name, "/spec/conversion/strategy", json!("None"), LIMIT)
         .await?;
     Ok(())
 }
 
-/// Objects of the storage version, one nested deeply and one that the path to the other version cannot convert: lists of the
-/// other version have all objects, and only the content of the second one is incomplete there.
+/// Creates two objects in the storage version: one that is deeply nested, and one that cannot be converted to the other version.
+/// Checks that a list in the other version contains all objects, and that only the content of the second one is incomplete there.
 async fn objects_that_are_hard_to_convert_hide_no_other(gate: &Gate) -> Result<()> {
     let scenario = &gate.scenario;
     let (group, namespace) = (&scenario.group, &scenario.namespace);
@@ -143,7 +143,7 @@ async fn objects_that_are_hard_to_convert_hide_no_other(gate: &Gate) -> Result<(
         ("broken", broken.to_owned()),
     ] {
         let created = send(scenario, "POST", path("v2", ""), cron(name, &spec)).await?;
-        ensure!(created, "{name} is not created");
+        ensure!(created, "{name} was not created");
     }
     let get = http::Request::get(path("v1", "")).body(Vec::new())?;
     let list = scenario.client.request_text(get).await?;
@@ -159,14 +159,14 @@ async fn objects_that_are_hard_to_convert_hide_no_other(gate: &Gate) -> Result<(
     ensure_both_are_usable(gate).await
 }
 
-/// Changes and deletes the objects of [`objects_that_are_hard_to_convert_hide_no_other`].
+/// Checks that the objects of [`objects_that_are_hard_to_convert_hide_no_other`] can be changed and deleted.
 async fn ensure_both_are_usable(gate: &Gate) -> Result<()> {
     let scenario = &gate.scenario;
     let (group, namespace) = (&scenario.group, &scenario.namespace);
     let path = |version: &str, name: &str| {
         format!("/apis/{group}/{version}/namespaces/{namespace}/crons{name}")
     };
-    // The deep one in either version, the other one where it is complete.
+    // The deeply nested object can be changed in either version, the other one only in v2, where it is complete.
     let label = r#"{"metadata":{"labels":{"touched":"yes"}}}"#;
     for (version, name, accepted) in [
         ("v1", "/deep", true),
@@ -197,14 +197,14 @@ async fn ensure_both_are_usable(gate: &Gate) -> Result<()> {
     Ok(())
 }
 
-/// The kubeconfig of the administrator.
+/// Returns the path of the administrator's kubeconfig.
 fn admin(gate: &Gate) -> String {
     let kubeconfig = gate.scenario.cluster.admin();
     kubeconfig.kubeconfig_path().to_string_lossy().into_owned()
 }
 
-/// Stores objects as v1, as if that had been the storage version before: the API server keeps a version in the list until it is
-/// pruned.
+/// Makes v1 the storage version, creates objects, and restores v2. Then `status.storedVersions` has both versions: the API server
+/// keeps a version in that list until a client removes it.
 async fn store_in_both(gate: &Gate, names: &[&str]) -> Result<()> {
     let (crds, name) = crd(gate);
     let versions = crds.fetch(&name).await?["spec"]["versions"].clone();
@@ -236,7 +236,7 @@ async fn store_in_both(gate: &Gate, names: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Reads an object that is stored as v1 in both versions.
+/// Checks that an object that is stored as v1 can be read in both versions.
 async fn ensure_both_are_read(gate: &Gate, name: &str) -> Result<()> {
     let new = crons(gate, "v2").fetch(name).await?;
     ensure!(new["spec"]["schedule"]["minute"] == "0", "{new}");
@@ -254,20 +254,20 @@ async fn a_conversion_that_is_kept_survives_a_restart_and_its_katalog() -> Resul
     let (crds, name) = crd(&gate);
     let record = "/metadata/annotations/orkestra.orkspace.io~1served-conversion";
     let recorded = crds.fetch(&name).await?.pointer(record).cloned();
-    let recorded = recorded.context("nothing is recorded")?;
+    let recorded = recorded.context("no conversion is recorded")?;
 
-    // The whole Katalog goes, and the only process with it: what is known is what the definition records.
+    // The Katalog is deleted and the only process is killed: only the annotation of the CRD still describes the conversion.
     let katalogs = gate.scenario.objects("katalogs");
     katalogs.delete("crons").await?;
     katalogs.until_gone("crons", LIMIT).await?;
-    // Without an operator, these stay as they are stored, in v1.
+    // Without an operator, no client rewrites these objects: they stay stored as v1.
     store_in_both(&gate, &["late", "later"]).await?;
     gate.scenario.kill9()?;
     for name in ["c0", "late"] {
-        // The version in which it is stored needs no webhook, and the API server changes that a moment after the definition.
+        // Reads in the storage version need no webhook, and the API server changes that version a moment after the CRD.
         let (old, new) = (crons(&gate, "v1"), crons(&gate, "v2"));
         let fails = old.fetch(name).await.is_err() || new.fetch(name).await.is_err();
-        ensure!(fails, "something else converts {name}");
+        ensure!(fails, "{name} was converted without a webhook");
     }
     gate.scenario.start().await?;
     for name in ["c0", "late"] {
@@ -278,13 +278,13 @@ async fn a_conversion_that_is_kept_survives_a_restart_and_its_katalog() -> Resul
         ensure_both_are_read(&gate, name).await?;
     }
 
-    // Who removes the record gets it back.
+    // A client removes the annotation: the gateway restores it.
     let removed = json!({ "metadata": { "annotations": { "orkestra.orkspace.io/served-conversion": null } } });
     crds.patch(&name, &removed).await?;
     crds.until_equal(&name, record, recorded, LIMIT).await?;
     ensure_both_are_read(&gate, "late").await?;
 
-    // Another restart, and then nothing needs it any more.
+    // After another restart and a migration, no stored object needs the conversion.
     gate.scenario.terminate()?;
     gate.scenario.start().await?;
     let storage = ["migrate", "storage", &name, "--kubeconfig", &admin(&gate)];
@@ -304,7 +304,7 @@ async fn a_conversion_that_stored_objects_need_is_kept_until_they_are_migrated()
     until_converted(&gate).await?;
     store_in_both(&gate, &["c0", "c1", "c2", "c3", "c4"]).await?;
     let (crds, name) = crd(&gate);
-    // The entry goes: the author is warned, and the webhook stays, since it would read fields of the wrong version otherwise.
+    // The entry loses its `conversion`: the author is warned, and the webhook stays. Otherwise v1 objects would be read as v2.
     let said = gate.accepted(&without_conversion()?)?;
     let remedy = format!("run `ork migrate storage {name}`");
     ensure!(said.contains(&remedy), "{said}");
@@ -320,7 +320,7 @@ async fn a_conversion_that_stored_objects_need_is_kept_until_they_are_migrated()
     let said = gate
         .scenario
         .ork(&["migrate", "storage", "cron", "--kubeconfig", &admin]);
-    // Other scenarios may have the same kind: then its full name is needed.
+    // CRDs of other scenarios may have the same kind: then the command needs the full name.
     let said = match said {
         Ok(said) => said,
         Err(_) => gate
@@ -330,10 +330,10 @@ async fn a_conversion_that_stored_objects_need_is_kept_until_they_are_migrated()
     ensure!(said.contains("5 objects"), "{said}");
     let stored = crds.fetch(&name).await?["status"]["storedVersions"].clone();
     ensure!(stored == json!(["v2"]), "{stored}");
-    // Nothing needs it any more.
+    // No stored object needs the conversion any more.
     crds.until_equal(&name, "/spec/conversion/strategy", json!("None"), LIMIT)
         .await?;
-    // A second one, after the last object, has nothing to do.
+    // A second migration, which starts after the last object, finds no object.
     let from = format!("--from={}/c9", gate.scenario.namespace);
     let said = gate
         .scenario
@@ -342,13 +342,13 @@ async fn a_conversion_that_stored_objects_need_is_kept_until_they_are_migrated()
     Ok(())
 }
 
-/// Waits until an Event reports that the conversion of a definition is kept, and checks that it names the remedy.
+/// Waits until an Event reports that the conversion of a CRD is kept, and checks that it names the command to run.
 async fn an_event_names_the_remedy(gate: &Gate, definition: &str, remedy: &str) -> Result<()> {
     let events = Objects::at(
         &gate.scenario.client,
         "/apis/events.k8s.io/v1/namespaces/default/events",
     );
-    eventually("an Event says so", LIMIT, async || {
+    eventually("an Event reports it", LIMIT, async || {
         let found = events.list().await?;
         let is_it = |event: &&Value| {
             event["reason"] == "ConversionKept" && event["regarding"]["name"] == *definition

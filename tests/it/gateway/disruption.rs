@@ -1,5 +1,5 @@
-//! Conversions that the API server itself asks for, for garbage collection, namespaces that are deleted and watches, while
-//! certificates and leaders change.
+//! Conversions that the API server itself requests, for garbage collection, namespace deletion and watches, while the certificate
+//! or the leader changes.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -25,7 +25,7 @@ fn daily(gate: &Gate) -> Value {
     })
 }
 
-/// Creates `daily` in v1, once that is converted.
+/// Waits until conversion works, and creates `daily` in v1.
 async fn until_written(gate: &Gate) -> Result<()> {
     conversion::until_converted(gate).await?;
     let old = conversion::crons(gate, "v1");
@@ -36,7 +36,7 @@ async fn until_written(gate: &Gate) -> Result<()> {
     Ok(())
 }
 
-/// A namespace with a resource, a resource with a child, and watches in both versions.
+/// A namespace with a custom resource, another one with a child, and watches in both versions.
 struct Busy<W> {
     namespace: String,
     watches: [W; 2],
@@ -53,7 +53,8 @@ async fn busy(gate: &Gate) -> Result<Busy<impl AsyncBufRead + Unpin + use<>>> {
 }
 
 impl<W: AsyncBufRead + Unpin> Busy<W> {
-    /// Deletes the namespace and the owner, and changes a resource: all of that arrives.
+    /// Deletes the namespace and the owner, and changes a resource. Checks that both watches report the change, and that the child
+    /// and the namespace are deleted.
     async fn ensure_it_works(self, gate: &Gate) -> Result<()> {
         let namespaces = Objects::at(&gate.scenario.client, "/api/v1/namespaces");
         namespaces.delete(&self.namespace).await?;
@@ -71,7 +72,7 @@ impl<W: AsyncBufRead + Unpin> Busy<W> {
     }
 }
 
-/// Reads in both versions until `ended`; returns how often.
+/// Reads in both versions until `ended` is true; returns the number of reads.
 async fn read_on(gate: &Gate, ended: &AtomicBool) -> Result<u32> {
     let mut count = 0;
     while !ended.load(Ordering::Relaxed) {
@@ -97,7 +98,7 @@ async fn collection_deletion_and_watches_work_while_the_certificate_is_replaced(
     let ended = AtomicBool::new(false);
     let work = async {
         let replaced = async {
-            // The next one is prepared, and then it serves.
+            // The gateway first stores the next certificate, and serves it later.
             let is_prepared = |secret: &Value| secret["data"] != first;
             secrets
                 .until("orkestra-tls", "is prepared", LIMIT, is_prepared)
@@ -149,16 +150,16 @@ async fn collection_deletion_and_watches_work_while_nobody_leads() -> Result<()>
         second.kill()?;
     }
     for version in ["v1", "v2"] {
-        // A connection of the Service to the one that is gone may end one request.
-        eventually("it is read", LIMIT, async || {
+        // One request may fail, if its connection led to the killed replica.
+        eventually("the resource can be read", LIMIT, async || {
             Ok(conversion::crons(&gate, version).fetch("daily").await.ok())
         })
         .await?;
     }
-    ensure!(leader().await? == before, "the other one leads already");
+    ensure!(leader().await? == before, "the other replica already leads");
     busy.ensure_it_works(&gate).await?;
-    // The other one leads once the Lease has run out, and keeps the webhooks.
-    eventually("the other one leads", LIMIT, async || {
+    // The other replica becomes the leader once the Lease has expired.
+    eventually("the other replica leads", LIMIT, async || {
         let now = leader().await?;
         Ok((!now.is_empty() && now != before).then_some(()))
     })

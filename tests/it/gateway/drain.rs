@@ -1,4 +1,4 @@
-//! The end of a process: requests in progress are answered, and further connections are refused.
+//! Shutdown of the gateway: requests in progress are answered, and new connections are refused.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -27,7 +27,7 @@ async fn a_request_in_progress_at_sigterm_is_answered_and_new_connections_are_re
     );
     stream.write_all(head.as_bytes()).await?;
     stream.flush().await?;
-    // The server asks for the body: the request is in progress.
+    // The server has sent `100 Continue`: the request is in progress.
     let mut asked = Vec::new();
     while !asked.ends_with(b"\r\n\r\n") {
         asked.push(stream.read_u8().await?);

@@ -1,4 +1,4 @@
-//! How a gateway ends: tasks that fail, and what is removed when it stops.
+//! Failing tasks of a gateway, and the objects that it deletes when it stops.
 
 use anyhow::{Result, ensure};
 use orkestra_ground::tasks::Task;
@@ -27,7 +27,7 @@ spec:
           configMaps: [{ name: '{{ .metadata.name }}', data: { image: '{{ .spec.image }}' } }]
 ";
 
-/// The error of a Site that the webhook refuses.
+/// Creates a Site in a dry run; returns the error, which is empty if the Site is accepted.
 fn judged(gate: &Gate, tier: &str) -> Result<String> {
     let spec = json!({ "image": "myorg/a:1", "tier": tier });
     let site = waters::resource(&gate.scenario, "Site", "probe", &spec).to_string();
@@ -36,7 +36,7 @@ fn judged(gate: &Gate, tier: &str) -> Result<String> {
 }
 
 async fn until_judged(gate: &Gate) -> Result<()> {
-    eventually("the webhook judges", LIMIT, async || {
+    eventually("the webhook evaluates rules", LIMIT, async || {
         Ok(judged(gate, "lead")?.contains("no lead").then_some(()))
     })
     .await
@@ -59,13 +59,13 @@ pub(crate) async fn each_task_of_the_gateway_that_ends_follows_its_rule_and_revi
         let error = judged(&gate, "lead")?;
         ensure!(error.contains("no lead"), "{task:?}: {error}");
     }
-    // It writes what is missing again.
+    // The restarted task creates a deleted configuration again.
     let configurations = gate.registrations("validatingwebhookconfigurations");
     configurations.delete(&gate.scenario.namespace).await?;
     gate.until_configured().await?;
     until_judged(&gate).await?;
 
-    // One review fails: an error, not an acceptance; the next one is judged.
+    // One review fails: its request is denied with an error, not allowed. The next one is evaluated.
     gate.scenario.strike(Task::Review).await?;
     let error = eventually("a review fails", LIMIT, async || {
         let error = judged(&gate, "x")?;
@@ -79,9 +79,9 @@ pub(crate) async fn each_task_of_the_gateway_that_ends_follows_its_rule_and_revi
     ensure!(judged(&gate, "x")?.is_empty());
     ensure!(gate.scenario.task_counts(Task::Review).await?.0 == 1);
 
-    // Without the server of the webhooks the process ends, and says why.
+    // Without the server of the webhooks the process exits, and logs the reason.
     gate.scenario.strike(Task::Webhooks).await?;
-    eventually("the process ends", LIMIT, async || {
+    eventually("the process has exited", LIMIT, async || {
         Ok(gate.scenario.check_running().is_err().then_some(()))
     })
     .await?;
@@ -90,7 +90,7 @@ pub(crate) async fn each_task_of_the_gateway_that_ends_follows_its_rule_and_revi
     Ok(())
 }
 
-/// The names of what belongs to the gateway.
+/// Returns the names of the webhook configurations and policies of the gateway.
 async fn registered(gate: &Gate) -> Result<Vec<String>> {
     let plurals = [
         "validatingwebhookconfigurations",
@@ -135,15 +135,15 @@ async fn configurations_go_at_the_end_only_if_that_is_declared_and_conversions_s
     gate.scenario.terminate()?;
     let names = registered(&gate).await?;
     ensure!(names.is_empty(), "{names:?}");
-    // Stored objects need their conversion.
+    // The conversion stays, since stored objects need it.
     let (crds, name) = conversion::crd(&gate);
     let strategy = crds.fetch(&name).await?["spec"]["conversion"]["strategy"].clone();
     ensure!(strategy == "Webhook", "{strategy}");
-    // Nothing stands in the way of writes.
+    // No webhook or policy denies writes any more.
     let spec = json!({ "image": "nginx:1.29", "tier": "lead" });
     let sites = gate.scenario.objects("sites");
     let free = waters::resource(&gate.scenario, "Site", "free", &spec);
-    // A policy that is deleted holds for another moment.
+    // The API server may enforce a deleted policy for another moment.
     eventually("a resource is written", LIMIT, async || {
         sites.create(&free).await.map(Some)
     })

@@ -1,4 +1,4 @@
-//! The certificate from files, in the layout of a Secret that a kubelet mounts.
+//! The webhook certificate from files, in the layout of a Secret that a kubelet mounts.
 
 use std::{
     os::unix::fs::symlink,
@@ -34,10 +34,10 @@ spec:
           configMaps: [{ name: '{{ .metadata.name }}', data: { image: '{{ .spec.image }}' } }]
 ";
 
-/// How long certificates are valid: so long that the authorities have five seconds to reach all API servers.
+/// The lifetime of certificates: long enough that a new CA bundle has five seconds to reach all API servers.
 const LIFE: Duration = Duration::from_secs(100);
 
-/// An authority and a certificate of it: as cert-manager issues them.
+/// A CA certificate, and a server certificate that it signed, as cert-manager issues them.
 struct Issued {
     authority: String,
     certificate: String,
@@ -68,7 +68,7 @@ fn issue(serial: u32) -> Result<Issued> {
     })
 }
 
-/// Mounts a Secret: its files are links into a folder that is replaced as a whole.
+/// Mounts a Secret as a kubelet does: its files are symbolic links into a folder that is replaced as a whole.
 ///
 /// Source: Kubernetes, `pkg/volume/util/atomic_writer.go`.
 fn mount(folder: &Path, serial: u32, issued: &Issued) -> Result<()> {
@@ -90,7 +90,7 @@ fn mount(folder: &Path, serial: u32, issued: &Issued) -> Result<()> {
     Ok(())
 }
 
-/// The authorities in the configuration of the webhooks.
+/// Returns the CA bundle in the configuration of the webhooks.
 async fn trusted(gate: &Gate) -> Result<String> {
     let configuration = gate.configuration().await?.context("no configuration")?;
     let bundle = configuration.pointer("/webhooks/0/clientConfig/caBundle");
@@ -108,13 +108,13 @@ async fn a_certificate_of_files_is_reloaded_once_its_authority_is_trusted_and_no
     gate.run(KATALOG).await?;
     ensure!(trusted(&gate).await? == first.authority);
     let secrets = gate.scenario.objects_in(&gate.home(), "secrets");
-    ensure!(secrets.list().await?.is_empty(), "files need no Secret");
+    ensure!(secrets.list().await?.is_empty(), "a Secret was created");
     let path = format!(
         "/apis/{}/v1alpha1/namespaces/{}/sites?dryRun=All",
         gate.scenario.group, gate.scenario.namespace
     );
     let dry = Objects::at(&gate.scenario.client, &path);
-    eventually("the webhook judges", LIMIT, async || {
+    eventually("the webhook evaluates rules", LIMIT, async || {
         let answer = dry.create(&site(&gate, "lead", "lead")).await;
         let denied = answer.is_err_and(|error| format!("{error:#}").contains("no lead"));
         Ok(denied.then_some(()))
@@ -122,7 +122,7 @@ async fn a_certificate_of_files_is_reloaded_once_its_authority_is_trusted_and_no
     .await?;
 
     no_request_fails_while_the_certificate_changes(&gate, &dry, folder.path(), &second).await?;
-    // Another replica may still serve the first one.
+    // The bundle has both CAs: another replica may still serve the first certificate.
     let bundle = trusted(&gate).await?;
     ensure!(
         bundle.contains(&first.authority) && bundle.contains(&second.authority),
@@ -130,9 +130,9 @@ async fn a_certificate_of_files_is_reloaded_once_its_authority_is_trusted_and_no
     );
     ensure!(dry.create(&site(&gate, "lead", "lead")).await.is_err());
 
-    // Files that cannot be used change nothing.
+    // An invalid key file does not change the served certificate.
     std::fs::write(folder.path().join("..data").join("tls.key"), "no key")?;
-    eventually("that is logged", LIMIT, async || {
+    eventually("the failed reload is logged", LIMIT, async || {
         Ok(gate
             .scenario
             .log()
@@ -157,13 +157,13 @@ async fn started_with_files(folder: &Path) -> Result<Gate> {
     Gate::start_with("gatefile", &["rules/crds.yaml"], KATALOG, &arguments).await
 }
 
-/// Returns a Site of that tier.
+/// Returns a Site with the tier.
 fn site(gate: &Gate, name: &str, tier: &str) -> Value {
     let spec = json!({ "image": "a", "tier": tier });
     waters::resource(&gate.scenario, "Site", name, &spec)
 }
 
-/// Replaces the Secret, and checks that requests go on meanwhile and while the new certificate comes to serve.
+/// Replaces the mounted Secret, and checks that no request fails until two seconds after the new certificate is served.
 async fn no_request_fails_while_the_certificate_changes(
     gate: &Gate,
     dry: &Objects,
@@ -180,7 +180,7 @@ async fn no_request_fails_while_the_certificate_changes(
     let (start, before) = (Instant::now(), served());
     let load = async |worker: usize| {
         let (mut count, mut failures) = (0, Vec::new());
-        // Until a moment after it serves.
+        // Send requests until two seconds after the new certificate is served.
         let mut ends = None;
         while ends.is_none_or(|at| Instant::now() < at) && start.elapsed() < LIMIT * 2 {
             if ends.is_none() && served() > before {

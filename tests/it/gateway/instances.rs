@@ -1,4 +1,4 @@
-//! Custom resources when they are written: the samples of the language, by policy and by webhook.
+//! Admission of custom resources: the examples of the documentation, by policy and by webhook.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::waters;
 
 const CRDS: &[&str] = &["rules/crds.yaml"];
 
-/// The Katalog of that fixture, with the webhooks that `security` declares.
+/// Returns the Katalog of an input file, with the fields of `security` added to it.
 fn with_security(katalog: &str, security: &str) -> Result<String> {
     Ok(input(katalog)?.replace(
         "spec:\n  crds:",
@@ -24,10 +24,10 @@ fn site(gate: &Gate, name: &str, spec: &Value) -> String {
     waters::resource(&gate.scenario, "Site", name, spec).to_string()
 }
 
-/// Waits until a Site of that spec is refused, and returns the error: a new policy takes a second.
+/// Waits until a Site with the spec is denied, and returns the error. A new policy takes about a second.
 async fn until_refused(gate: &Gate, spec: &Value) -> Result<String> {
     let probe = site(gate, "probe", spec);
-    eventually("the rule holds", LIMIT, async || {
+    eventually("the rule is in force", LIMIT, async || {
         let output = gate.kubectl_as(None, &["create", "--dry-run=server", "-f", "-"], &probe)?;
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok((!output.status.success()).then_some(error))
@@ -44,7 +44,7 @@ async fn the_samples_of_validation_and_mutation_work_when_a_resource_is_written(
     let error = until_refused(&gate, &json!({ "image": "nginx:1.29" })).await?;
     ensure!(error.contains(message), "{error}");
 
-    // What is complete is stored complete, and a rule that warns is told.
+    // Mutated fields are stored, and a rule with the action `warn` leads to a warning.
     let sites = gate.scenario.objects("sites");
     let mutated = eventually("the mutation is stored", LIMIT, async || {
         let text = site(&gate, "shop", &json!({ "image": "myorg/shop:1" }));
@@ -58,7 +58,7 @@ async fn the_samples_of_validation_and_mutation_work_when_a_resource_is_written(
     })
     .await?;
     ensure!(mutated["spec"]["port"] == 8080, "{mutated}");
-    ensure!(sites.list().await?.is_empty(), "a dry run stores nothing");
+    ensure!(sites.list().await?.is_empty(), "a dry run stored an object");
     let said = gate.accepted(&site(&gate, "shop", &json!({ "image": "myorg/shop:1" })))?;
     ensure!(said.contains("shop has no tier"), "{said}");
     let stored = sites.fetch("shop").await?;
@@ -67,7 +67,7 @@ async fn the_samples_of_validation_and_mutation_work_when_a_resource_is_written(
         "{stored}"
     );
     sites.until_ready("shop").await?;
-    // An update is judged, too; what is set stays.
+    // The rules also apply to an update.
     let error = gate.refused(&site(
         &gate,
         "shop",
@@ -75,7 +75,7 @@ async fn the_samples_of_validation_and_mutation_work_when_a_resource_is_written(
     ))?;
     ensure!(error.contains(message), "{error}");
 
-    // Rules that CEL can say hold while no replica runs, and mutation fails open.
+    // Rules that CEL can express are enforced while no replica runs, and other kinds can be written.
     gate.scenario.kill9()?;
     let error = gate.refused(&site(&gate, "later", &json!({ "image": "nginx:1.29" })))?;
     ensure!(error.contains(message), "{error}");
@@ -119,11 +119,11 @@ spec:
     ensure!(error.contains("the image a is taken"), "{error}");
     gate.accepted(&site(&gate, "one", &json!({ "image": "a", "tier": "x" })))?;
     gate.accepted(&site(&gate, "two", &json!({ "image": "b" })))?;
-    // A deletion is not judged, and finalizers can go.
+    // A deletion is not reviewed, and the finalizer can be removed.
     let sites = gate.scenario.objects("sites");
     sites.delete("one").await?;
     sites.until_gone("one", LIMIT).await?;
-    // The numbers of the operator's page.
+    // The operator's page counts reviews and denials.
     let page = gate.scenario.page("/katalog/site").await?;
     ensure!(
         page["webhooks"]["validations"].as_u64() >= Some(4),
@@ -159,16 +159,16 @@ pub(crate) async fn protected_resources_are_deleted_with_an_annotation_only_and_
         error.contains("orkestra.orkspace.io/break-glass"),
         "{error}"
     );
-    // The restricted namespace.
+    // Writes to the restricted namespace are denied.
     the_namespace_is_closed(&gate, &closed).await?;
-    // Break glass.
+    // With the annotation, the protected resource can be deleted.
     sites.patch("shop", &json!({ "metadata": { "annotations": { "orkestra.orkspace.io/break-glass": "incident 7" } } })).await?;
     sites.delete("shop").await?;
     sites.until_gone("shop", LIMIT).await?;
     the_deletion_is_recorded(&gate).await
 }
 
-/// Waits until a Site in the restricted namespace is refused.
+/// Waits until a Site in the restricted namespace is denied.
 async fn the_namespace_is_closed(gate: &Gate, closed: &str) -> Result<()> {
     let text = site(gate, "there", &json!({ "image": "myorg/shop:1" }));
     let elsewhere = crate::scenario::Objects::namespaced(
@@ -177,7 +177,7 @@ async fn the_namespace_is_closed(gate: &Gate, closed: &str) -> Result<()> {
         closed,
         "sites",
     );
-    let refused = eventually("the namespace is closed", LIMIT, async || {
+    let refused = eventually("the namespace is restricted", LIMIT, async || {
         match elsewhere.create(&serde_json::from_str(&text)?).await {
             Ok(_) => {
                 elsewhere.patch("there", &json!({ "metadata": { "annotations": { "orkestra.orkspace.io/break-glass": "test" } } })).await?;
@@ -192,7 +192,7 @@ async fn the_namespace_is_closed(gate: &Gate, closed: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits until an Event records that the protection was overridden.
+/// Waits until an Event records that the deletion protection was overridden.
 async fn the_deletion_is_recorded(gate: &Gate) -> Result<()> {
     let events = crate::scenario::Objects::at(
         &gate.scenario.client,

@@ -1,4 +1,4 @@
-//! Katalogs and Motifs when they are written.
+//! Admission of Katalogs, Komposers and Motifs: errors, warnings, and the permissions of the author.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -57,11 +57,11 @@ async fn a_wrong_katalog_is_refused_with_the_fields_of_its_errors_and_our_own_wr
     for at in ["spec.crds.site.apiTypez", "onReconcile.configMapz"] {
         ensure!(error.contains(at), "{error}");
     }
-    // Where that is in a file, although the API server sends no lines.
+    // The error shows the keys that lead to the field, since the API server sends no line numbers.
     let keys = "\n| spec:\n|   crds:\n|     site:\n|       apiTypez:\n|       ^^^^^^^^\n";
     ensure!(error.contains(keys), "{error}");
     ensure!(error.contains("run `ork validate` on the file"), "{error}");
-    // Seven errors: five are named.
+    // Of seven errors, the message lists five.
     let keys: Vec<String> = (0..7).map(|key| format!("      wrong{key}: 1\n")).collect();
     let many = PLAIN.replace(
         "      operatorBox:",
@@ -70,14 +70,14 @@ async fn a_wrong_katalog_is_refused_with_the_fields_of_its_errors_and_our_own_wr
     let error = gate.refused(&many)?;
     ensure!(error.contains("and 2 more errors"), "{error}");
 
-    // Nothing was stored; a right one runs: finalizer and status are written through the same webhook configuration.
+    // No Katalog was stored. A valid one runs: writes of its finalizer and status pass the same webhook configuration.
     ensure!(gate.scenario.objects("katalogs").list().await?.is_empty());
     gate.run(PLAIN).await?;
-    // An entry keeps its kind.
+    // The kind of an entry cannot change.
     let other = PLAIN.replace("kind: Site, plural: sites", "kind: Lake, plural: lakes");
     let error = gate.refused(&other)?;
     ensure!(error.contains("its kind cannot change"), "{error}");
-    // A warning is told, and the Katalog accepted.
+    // A Katalog that leads to a warning is accepted.
     let odd = PLAIN.replace(
         "metadata: { name: plain }",
         "metadata: { name: plain, labels: { odd: one } }",
@@ -103,7 +103,7 @@ const ALL: [&str; 7] = [
     "get", "list", "watch", "create", "update", "patch", "delete",
 ];
 
-/// Binds a new role with these rules to the author.
+/// Creates a `ClusterRole` with the rules, and binds it to the author.
 fn bind(gate: &Gate, role: &str, rules: &Value) -> Result<()> {
     let user = format!("author-{}", gate.scenario.namespace);
     bind_to(gate, &user, role, rules)
@@ -126,7 +126,7 @@ fn bind_to(gate: &Gate, user: &str, role: &str, rules: &Value) -> Result<()> {
     scenario.apply(&binding.to_string())
 }
 
-/// A user who may write Katalogs and Komposers, and nothing else.
+/// Creates a user who may write Katalogs and Komposers, and no other objects.
 fn author(gate: &Gate) -> Result<Identity> {
     let user = format!("author-{}", gate.scenario.namespace);
     let author = gate.scenario.cluster.identity(&user, &[])?;
@@ -134,7 +134,7 @@ fn author(gate: &Gate) -> Result<Identity> {
     Ok(author)
 }
 
-/// Another one.
+/// Creates another user with the same permissions, who is not bound to a role that permits approval.
 fn author_without_approval(gate: &Gate) -> Result<Identity> {
     let user = format!("other-{}", gate.scenario.namespace);
     let author = gate.scenario.cluster.identity(&user, &[])?;
@@ -148,7 +148,7 @@ fn own() -> Value {
     }])
 }
 
-/// Applies the Katalog that needs permissions as its author, who lacks them; returns what `kubectl` says.
+/// Applies [`BINDER`] as an author who lacks the permissions that it needs; returns the standard error of `kubectl`.
 async fn applied_by(gate: &Gate, author: &Identity) -> Result<String> {
     eventually("the author may write Katalogs", LIMIT, async || {
         let output = gate.kubectl_as(Some(author), &["apply", "-f", "-"], BINDER)?;
@@ -171,7 +171,7 @@ async fn with_author_check_warn_the_author_is_reported_the_missing_permissions()
     for part in ["cannot grant permissions", "clusterrolebindings"] {
         ensure!(said.contains(part), "{part}: {said}");
     }
-    // What is wrong is refused all the same.
+    // An invalid Katalog is denied nevertheless.
     let error = gate.refused(&PLAIN.replace("apiTypes:", "apiTypez:"))?;
     ensure!(error.contains("spec.crds.site.apiTypez"), "{error}");
     Ok(())
@@ -220,7 +220,7 @@ async fn a_wrong_komposer_is_refused_and_so_are_sources_that_its_author_may_not_
     let komposers = gate.scenario.objects("komposers");
     ensure!(komposers.list().await?.is_empty());
 
-    // What the operators of its sources need is not known: who lists sources must be permitted to approve them.
+    // The permissions that the sources need are not known at admission: the author needs the permission `approve`.
     let author = author(&gate)?;
     let apply = || {
         let output = gate.kubectl_as(Some(&author), &["apply", "-f", "-"], KOMPOSER)?;
@@ -254,8 +254,7 @@ async fn a_wrong_komposer_is_refused_and_so_are_sources_that_its_author_may_not_
     an_approval_by_annotation_is_refused_too(&gate, missing).await
 }
 
-/// Checks that an author without the permission to approve cannot approve by annotation; other metadata is anybody's who may
-/// write it.
+/// Checks that an author without the permission to approve cannot approve by annotation, but can change other metadata.
 async fn an_approval_by_annotation_is_refused_too(gate: &Gate, missing: &str) -> Result<()> {
     let other = author_without_approval(gate)?;
     let annotate = |key: &str| {
@@ -280,7 +279,7 @@ async fn nobody_gets_permissions_by_a_katalog_that_they_do_not_have() -> Result<
     let scenario = &gate.scenario;
     let author = author(&gate)?;
     let apply = |text: &str| gate.kubectl_as(Some(&author), &["apply", "-f", "-"], text);
-    // RBAC takes a moment; the first thing that the author may do is to be refused by the webhook.
+    // The API server applies RBAC a moment later: from then on the webhook denies the Katalog.
     let error = eventually("the author may write Katalogs", LIMIT, async || {
         let output = apply(BINDER)?;
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -294,7 +293,7 @@ async fn nobody_gets_permissions_by_a_katalog_that_they_do_not_have() -> Result<
         "clusterrolebindings",
     ];
     ensure!(named.iter().any(|rule| error.contains(rule)), "{error}");
-    // The administrator may.
+    // The administrator has the permissions.
     gate.kubectl_as(None, &["apply", "--dry-run=server", "-f", "-"], BINDER)?;
 
     let error = String::from_utf8_lossy(&apply(PLAIN)?.stderr).into_owned();
@@ -312,7 +311,7 @@ async fn nobody_gets_permissions_by_a_katalog_that_they_do_not_have() -> Result<
         Ok(Some(()))
     })
     .await?;
-    // A status or metadata of the same Katalog is anybody's who may write it.
+    // A change of metadata needs no permissions but those to write the Katalog.
     let label = gate.kubectl_as(Some(&author), &["label", "katalog", "plain", "a=b"], "")?;
     ensure!(
         label.status.success(),

@@ -1,5 +1,5 @@
-//! Webhooks: Katalogs that are refused when they are written, rules at admission, conversion, and what points the API server at
-//! them. The API server reaches them by URL on loopback.
+//! Webhooks: review of Katalogs, rules at admission, conversion, and the configurations that register the webhooks. The API server
+//! reaches the webhooks by URL on the loopback address.
 
 mod alone;
 mod calls;
@@ -24,7 +24,7 @@ use testbed::{eventually, free_port};
 
 use crate::scenario::{LIMIT, Objects, Scenario, input, printed};
 
-/// A scenario whose controller serves webhooks. `katalog` is granted, not applied.
+/// A scenario whose controller serves webhooks. Its functions grant the permissions of Katalogs, but do not apply them.
 pub(crate) struct Gate {
     pub(crate) scenario: Scenario,
     pub(crate) port: u16,
@@ -35,12 +35,12 @@ fn printed_or_error(output: &std::process::Output) -> Result<()> {
 }
 
 impl Gate {
-    /// Starts the controller; its Katalogs are those of the scenario's namespace.
+    /// Starts a controller that watches the scenario's namespace.
     pub(crate) async fn start(prefix: &str, crds: &[&str], katalog: &str) -> Result<Self> {
         Self::start_with(prefix, crds, katalog, &[]).await
     }
 
-    /// The same with further arguments.
+    /// Starts a controller like [`Gate::start`], with further arguments.
     pub(crate) async fn start_with(
         prefix: &str,
         crds: &[&str],
@@ -54,7 +54,7 @@ impl Gate {
         Ok(gate)
     }
 
-    /// A scenario with definitions and permissions, and no process.
+    /// Returns a scenario with CRDs and permissions, and without a process.
     pub(crate) async fn prepared(prefix: &str, crds: &[&str], katalogs: &[&str]) -> Result<Self> {
         Self::of(Scenario::new(prefix).await?, crds, katalogs).await
     }
@@ -74,7 +74,7 @@ impl Gate {
         Ok(gate)
     }
 
-    /// The gateway's own namespace, whose objects are not reviewed.
+    /// Returns the gateway's namespace, whose objects are not reviewed.
     pub(crate) fn home(&self) -> String {
         format!("{}-gate", self.scenario.namespace)
     }
@@ -91,7 +91,7 @@ impl Gate {
         arguments
     }
 
-    /// Grants what is printed for webhooks, under this scenario's names.
+    /// Grants the permissions that `ork generate rbac` prints for webhooks, under names of the scenario.
     fn grant_webhooks(&self) -> Result<()> {
         let scenario = &self.scenario;
         let home =
@@ -120,7 +120,7 @@ impl Gate {
             if kind == "Role" {
                 binding["metadata"]["namespace"] = self.home().into();
             }
-            // Not by `apply`, which is for objects of the scenario's own namespace.
+            // `Scenario::apply` only applies objects to the scenario's namespace.
             for object in [text, binding.to_string()] {
                 let admin = scenario.cluster.admin();
                 let output =
@@ -133,7 +133,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Grants the Role on Leases that is printed.
+    /// Grants the Role for leader election that `ork generate rbac` prints.
     pub(crate) fn let_elect(&self) -> Result<()> {
         let scenario = &self.scenario;
         let printed = scenario.ork(&["generate", "rbac"])?;
@@ -156,7 +156,7 @@ impl Gate {
         scenario.apply(&binding.to_string())
     }
 
-    /// The validating webhook configuration.
+    /// Returns the gateway's `ValidatingWebhookConfiguration`.
     pub(crate) async fn configuration(&self) -> Result<Option<Value>> {
         self.registrations("validatingwebhookconfigurations")
             .get(&self.scenario.namespace)
@@ -170,7 +170,7 @@ impl Gate {
         )
     }
 
-    /// Waits until Katalogs are reviewed.
+    /// Waits until the webhook configuration exists and Katalogs are reviewed.
     pub(crate) async fn until_configured(&mut self) -> Result<()> {
         eventually("the webhooks are configured", LIMIT, async || {
             self.scenario.check_running()?;
@@ -180,7 +180,7 @@ impl Gate {
         self.until_reviewed().await
     }
 
-    /// The API server takes over a new configuration a moment after it is written.
+    /// Waits until Katalogs are reviewed: the API server applies a new configuration a moment after it is written.
     pub(crate) async fn until_reviewed(&self) -> Result<()> {
         eventually("Katalogs are reviewed", LIMIT, async || {
             let wrong = "{ apiVersion: orkestra.orkspace.io/v1, kind: Katalog, metadata: { name: probe }, spec: { crdz: {} } }";
@@ -192,7 +192,7 @@ impl Gate {
         .await
     }
 
-    /// Applies a Katalog and waits until it runs.
+    /// Applies a Katalog, and waits until its operators run.
     pub(crate) async fn run(&self, katalog: &str) -> Result<()> {
         self.scenario.apply(katalog)?;
         let applied: Value = serde_saphyr::from_str(katalog)?;
@@ -201,12 +201,12 @@ impl Gate {
         Ok(())
     }
 
-    /// The error of `kubectl apply`, which must be refused.
+    /// Runs `kubectl apply`, which must fail; returns its standard error.
     pub(crate) fn refused(&self, text: &str) -> Result<String> {
         self.refused_as(None, text)
     }
 
-    /// The same as another user.
+    /// Runs `kubectl apply` as a user; it must fail. Returns its standard error.
     pub(crate) fn refused_as(
         &self,
         user: Option<&testbed::Identity>,
@@ -217,7 +217,7 @@ impl Gate {
         Ok(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
-    /// `kubectl` in the scenario's namespace; the administrator by default.
+    /// Runs `kubectl` in the scenario's namespace, by default as the administrator.
     pub(crate) fn kubectl_as(
         &self,
         user: Option<&testbed::Identity>,
@@ -233,7 +233,7 @@ impl Gate {
             .kubectl(user.unwrap_or(&admin), &args, Some(&text))
     }
 
-    /// Both outputs of `kubectl apply`, which must be accepted.
+    /// Runs `kubectl apply`, which must succeed; returns its standard output and standard error.
     pub(crate) fn accepted(&self, text: &str) -> Result<String> {
         let output = self.kubectl_as(None, &["apply", "-f", "-"], text)?;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

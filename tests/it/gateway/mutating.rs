@@ -1,4 +1,4 @@
-//! `MutatingAdmissionPolicies`, on an API server that has them.
+//! Mutation by `MutatingAdmissionPolicy` objects, on an API server that serves them.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::{
     waters,
 };
 
-/// What an API server of Kubernetes 1.34 needs for them.
+/// The arguments by which an API server of Kubernetes 1.34 serves `MutatingAdmissionPolicy` objects.
 const ARGUMENTS: &[&str] = &[
     "--feature-gates=MutatingAdmissionPolicy=true",
     "--runtime-config=admissionregistration.k8s.io/v1beta1=true",
@@ -36,7 +36,7 @@ spec:
           configMaps: [{ name: '{{ .metadata.name }}', data: { image: '{{ .spec.image }}' } }]
 ";
 
-/// What a creation with that spec, or with none, would store.
+/// Creates a Site with the spec, or without one, in a dry run; returns the object that would be stored.
 fn shown(gate: &Gate, spec: &Value) -> Result<Value> {
     let mut site = waters::resource(&gate.scenario, "Site", "shop", spec);
     if let Some(fields) = site.as_object_mut() {
@@ -60,11 +60,11 @@ async fn rules_of_mutation_apply_while_every_replica_is_down() -> Result<()> {
     gate.until_configured().await?;
     gate.run(KATALOG).await?;
 
-    // Kept as everything else that a gateway writes.
+    // The gateway recreates a deleted policy, like every object that it writes.
     a_policy_that_is_deleted_is_written_again(&gate).await?;
 
     // With the webhook, all rules apply.
-    let whole = eventually("the webhook answers", LIMIT, async || {
+    let whole = eventually("the webhook applies its rules", LIMIT, async || {
         let shown = shown(&gate, &json!({ "image": "a" }))?;
         Ok((shown["spec"]["tier"] == "A").then_some(shown))
     })
@@ -86,7 +86,7 @@ async fn rules_of_mutation_apply_while_every_replica_is_down() -> Result<()> {
         completed["spec"] == expected && team(&completed) == "water",
         "{completed}"
     );
-    // What is given stays, and without a spec there is one.
+    // Fields that are set keep their values, and a Site without a spec gets one.
     let given = shown(&gate, &json!({ "image": "a", "port": 1, "replicas": 5 }))?;
     ensure!(
         given["spec"] == json!({ "image": "a", "port": 1, "replicas": 5 }),
@@ -97,7 +97,7 @@ async fn rules_of_mutation_apply_while_every_replica_is_down() -> Result<()> {
     Ok(())
 }
 
-/// Checks that the policy of the three rules is written, and once more when it is deleted.
+/// Checks that the policy with three rules is written, and that it is written again after its deletion.
 async fn a_policy_that_is_deleted_is_written_again(gate: &Gate) -> Result<()> {
     let policies = Objects::at(
         &gate.scenario.client,
@@ -111,7 +111,7 @@ async fn a_policy_that_is_deleted_is_written_again(gate: &Gate) -> Result<()> {
     ensure!(mutations == Some(3), "{policy}");
     let name = policy["metadata"]["name"].as_str().unwrap_or_default();
     policies.delete(name).await?;
-    eventually("the policy is back", LIMIT, async || {
+    eventually("the policy exists again", LIMIT, async || {
         Ok(policies.list().await?.pop())
     })
     .await?;

@@ -1,4 +1,4 @@
-//! A flood against the rules of one operator, over TLS, beside requests for another one.
+//! Overload: a flood of reviews for one operator, over TLS, does not affect the reviews for another operator.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use tokio_rustls::client::TlsStream;
 use super::{Gate, conversion, requests::connect};
 use crate::{external::sink::Sink, scenario::LIMIT};
 
-/// Rules of Sites wait for a service that does not answer.
+/// The rules of Sites call an external service that does not answer.
 const KATALOG: &str = "
 apiVersion: orkestra.orkspace.io/v1
 kind: Katalog
@@ -43,11 +43,11 @@ spec:
           configMaps: [{ name: '{{ .metadata.name }}-cron', data: { keep: '{{ .spec.keep }}' } }]
 ";
 
-/// Connections that flood, each with a request every [`PAUSE`] at most. Some 66 of them wait, and the others make up to 2,000
-/// requests a second.
+/// The number of connections of the flood; each sends at most one request per [`PAUSE`]. About 66 of them wait, and the others send
+/// up to 2,000 requests a second.
 const FLOOD: usize = 165;
 const PAUSE: Duration = Duration::from_millis(50);
-/// The reviews of the other operator meanwhile.
+/// The number of reviews for the other operator during the flood.
 const REVIEWS: usize = 200;
 
 fn review(gate: &Gate, (version, kind, plural): (&str, &str, &str), spec: &Value) -> String {
@@ -65,14 +65,14 @@ fn review(gate: &Gate, (version, kind, plural): (&str, &str, &str), spec: &Value
     .to_string()
 }
 
-/// Sends a review on a connection that stays open; returns head and body of the response.
+/// Sends a review on a connection that stays open; returns the head and the body of the response.
 async fn post(stream: &mut TlsStream<TcpStream>, text: &str) -> Result<(String, String)> {
     let request = format!(
         "POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{text}",
         text.len()
     );
     stream.write_all(request.as_bytes()).await?;
-    // What TLS could not send at once, it sends only here.
+    // Without the flush, TLS may keep a part of the request in its buffer.
     stream.flush().await?;
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -91,7 +91,7 @@ fn status(head: &str) -> Option<&str> {
     head.split(' ').nth(1)
 }
 
-/// Floods until `ended`; returns how often each status came.
+/// Sends reviews until `ended` is true; returns the number of responses by status.
 async fn flood(gate: &Gate, text: &str, ended: &AtomicBool) -> Result<BTreeMap<String, u32>> {
     let one = async |_: usize| {
         let mut statuses = BTreeMap::<String, u32>::new();
@@ -123,7 +123,7 @@ fn cron(gate: &Gate, keep: &str) -> String {
     review(gate, ("v2", "Cron", "crons"), &json!({ "keep": keep }))
 }
 
-/// Waits until calls of the flood hang, checks the verdicts of the other operator, and returns how long each took.
+/// Waits until external calls of the flood hang, checks the verdicts for the other operator, and returns the duration of each.
 async fn judged_meanwhile(
     gate: &Gate,
     sink: &Sink,
@@ -147,7 +147,7 @@ async fn judged_meanwhile(
     Ok(took)
 }
 
-/// The most memory that the process has had, in MiB.
+/// Returns the peak resident memory of the process, in MiB.
 fn peak(gate: &Gate) -> Result<u64> {
     let pid = gate.scenario.pid().context("no controller runs")?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -166,7 +166,7 @@ async fn a_flood_for_one_operator_gets_429_and_the_other_one_its_verdicts() -> R
     gate.run(&katalog).await?;
     let slow = review(&gate, ("v1alpha1", "Site", "sites"), &json!({}));
     let mut stream = connect(gate.port).await?;
-    eventually("the webhook judges", LIMIT, async || {
+    eventually("the webhook evaluates rules", LIMIT, async || {
         let mut stream = connect(gate.port).await?;
         let (_, body) = post(&mut stream, &cron(&gate, "away")).await?;
         Ok(body.contains("keep it").then_some(()))
@@ -196,7 +196,7 @@ async fn a_flood_for_one_operator_gets_429_and_the_other_one_its_verdicts() -> R
         flooded.get("429").is_some_and(|count| *count > 100),
         "{flooded:?}"
     );
-    // Of a debug build on a machine that is shared; a seat that slow calls hold would be free after two seconds.
+    // The limit allows for a debug build on a shared machine; waiting for a seat of a slow call would take two seconds.
     ensure!(p99 < Duration::from_millis(500), "{p99:?}");
     ensure!(grown < 128, "{grown} MiB more");
     Ok(())

@@ -1,4 +1,4 @@
-//! Webhooks that cannot be reached yet.
+//! Webhooks that cannot be reached yet: no configuration and no CRD refers to them.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::scenario::LIMIT;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_points_at_a_webhook_before_it_answers() -> Result<()> {
     let mut gate = Gate::prepared("gateprob", &[conversion::CRD], &[conversion::KATALOG]).await?;
-    // The URL is that of a Service that has no endpoint yet.
+    // The controller listens on another port than that of its URL, like a Service without endpoints.
     let port = free_port()?;
     let arguments = gate.arguments(&[]).into_iter();
     let arguments = arguments.map(|one| match one.strip_prefix("--webhooks-listen=") {
@@ -20,8 +20,8 @@ async fn nothing_points_at_a_webhook_before_it_answers() -> Result<()> {
     gate.scenario.arguments = arguments.collect();
     gate.scenario.start().await?;
     gate.run(conversion::KATALOG).await?;
-    // It has tried for the configuration and for the definition.
-    eventually("the webhooks were tried", LIMIT, async || {
+    // The controller has tried to write the configuration and the CRD.
+    eventually("two attempts are logged", LIMIT, async || {
         let log = gate.scenario.log();
         let tried = log.lines().filter(|line| {
             line.contains("not all webhooks, policies and conversions are in place")
@@ -39,7 +39,7 @@ async fn nothing_points_at_a_webhook_before_it_answers() -> Result<()> {
     );
     ensure!(gate.configuration().await?.is_none());
 
-    // Now it answers there.
+    // From now on the URL leads to the controller.
     let _service = Service::start(gate.port, vec![port]).await?;
     conversion::until_converted(&gate).await?;
     gate.until_configured().await?;

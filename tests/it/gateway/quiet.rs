@@ -1,4 +1,4 @@
-//! A gateway with nothing to do.
+//! A gateway whose objects do not change sends no requests.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     waters,
 };
 
-/// The window in which nothing may be asked for.
+/// The time during which no request may be sent.
 const WINDOW: Duration = Duration::from_secs(15);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

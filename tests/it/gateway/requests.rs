@@ -1,4 +1,4 @@
-//! Requests of others to the webhooks: hostile ones change nothing for the API server's own.
+//! Requests to the webhooks from other clients than the API server: hostile requests do not affect those of the API server.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ spec:
           configMaps: [{ name: '{{ .metadata.name }}', data: { image: '{{ .spec.image }}' } }]
 ";
 
-/// A client that trusts nobody and accepts every certificate: what is asked is what matters.
+/// Opens a TLS connection that accepts every server certificate and has no client certificate.
 pub(super) async fn connect(port: u16) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {
     let config = rustls::ClientConfig::builder()
         .dangerous()
@@ -86,7 +86,7 @@ mod anyone {
     }
 }
 
-/// Status and body of the answer to a POST.
+/// Sends a POST; returns the status and the body of the response.
 async fn post(port: u16, path: &str, body: &[u8]) -> Result<(u16, String)> {
     let mut stream = connect(port).await?;
     let head = format!(
@@ -94,7 +94,7 @@ async fn post(port: u16, path: &str, body: &[u8]) -> Result<(u16, String)> {
         body.len()
     );
     stream.write_all(head.as_bytes()).await?;
-    // A server that refuses does not read to the end.
+    // A server that refuses a request may close the connection before it has read the body.
     let _ = stream.write_all(body).await;
     let _ = stream.flush().await;
     let mut answer = Vec::new();
@@ -119,7 +119,7 @@ async fn hostile_requests_are_refused_and_others_are_answered_in_time() -> Resul
     let gate = Gate::start("gatehost", &["rules/crds.yaml"], KATALOG).await?;
     gate.run(KATALOG).await?;
     let port = gate.port;
-    // As the API server asks.
+    // Reviews as the API server sends them.
     ensure!(verdict(port, &good(&gate, "x")).await?["allowed"] == true);
     let denied = verdict(port, &good(&gate, "lead")).await?;
     ensure!(
@@ -137,7 +137,7 @@ async fn hostile_requests_are_refused_and_others_are_answered_in_time() -> Resul
     Ok(())
 }
 
-/// Returns the review of a Site of that tier, as the API server sends it.
+/// Returns the review of a Site with the tier, as the API server sends it.
 fn good(gate: &Gate, tier: &str) -> String {
     let group = &gate.scenario.group;
     let object = json!({
@@ -150,15 +150,14 @@ fn good(gate: &Gate, tier: &str) -> String {
     )
 }
 
-/// Sends a review, which must be answered; returns the response in the answer.
+/// Sends a review, which must get status 200; returns the field `response` of the answer.
 async fn verdict(port: u16, text: &str) -> Result<Value> {
     let (status, body) = post(port, "/validate", text.as_bytes()).await?;
     ensure!(status == 200, "{status} {body}");
     Ok(serde_json::from_str::<Value>(&body)?["response"].clone())
 }
 
-/// Checks that what is too large, no review or another document is refused, and so is a path that does not exist
-/// for that method.
+/// Checks that bodies that are too large or no reviews are refused, and that a path that does not accept POST is not found.
 async fn requests_that_are_no_reviews_are_refused(port: u16) -> Result<()> {
     let large = vec![b' '; 4 * 1024 * 1024];
     ensure!(post(port, "/validate", &large).await?.0 == 413);
@@ -180,8 +179,8 @@ async fn requests_that_are_no_reviews_are_refused(port: u16) -> Result<()> {
     Ok(())
 }
 
-/// Checks that an object nested as deeply as the API server permits is judged by what its rules read, and refused only if that
-/// is nested too deeply.
+/// Checks that an object that is nested as deeply as the API server permits is judged by the fields that rules read, and denied
+/// only if such a field is nested too deeply.
 async fn only_a_part_that_rules_read_may_not_be_nested_too_deeply(gate: &Gate) -> Result<()> {
     let deep = format!("{}1{}", "[".repeat(9_900), "]".repeat(9_900));
     let with = |tier: &str| {
@@ -196,7 +195,7 @@ async fn only_a_part_that_rules_read_may_not_be_nested_too_deeply(gate: &Gate) -
         refused["allowed"] == false && message.contains("`spec.tier` is nested more than 128"),
         "{refused}"
     );
-    // Neither is it kept from being repaired or deleted because of what is stored.
+    // An update that fixes a stored object with such a field is allowed.
     let update = good(gate, "x")
         .replace("\"CREATE\"", "\"UPDATE\"")
         .replacen(
@@ -212,7 +211,6 @@ async fn only_a_part_that_rules_read_may_not_be_nested_too_deeply(gate: &Gate) -
 async fn reviews_of_no_declared_kind_are_answered(gate: &Gate) -> Result<()> {
     let port = gate.port;
     ensure!(verdict(port, &review("other.example.org", "{}")).await?["allowed"] == true);
-    // A conversion of a kind that nobody declares.
     let conversion = json!({ "kind": "ConversionReview", "request": {
         "uid": "c", "desiredAPIVersion": "x/v2", "objects": [{ "apiVersion": "x/v1", "kind": "Y" }],
     } });
@@ -224,8 +222,8 @@ async fn reviews_of_no_declared_kind_are_answered(gate: &Gate) -> Result<()> {
     Ok(())
 }
 
-/// Checks that connections that send nothing, or half a request, delay no other request. Returns one with half a request, which
-/// stays open.
+/// Checks that connections that send nothing, or an incomplete request, delay no other request. Returns an open connection with an
+/// incomplete request.
 async fn idle_connections_delay_no_request(
     gate: &Gate,
 ) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {
@@ -252,8 +250,8 @@ async fn idle_connections_delay_no_request(
     Ok(half)
 }
 
-/// Sends many reviews at once: each is answered, or refused with a status. The server may still count connections that have
-/// ended, so it closes some that have not sent a request: such a request is sent again, as the API server does.
+/// Sends many reviews at once, and checks that each gets status 200, 408 or 429. The server may still count connections that have
+/// ended, and then closes new ones before their request: such a request is sent again, as the API server does.
 async fn flood(port: u16, text: &str) -> Result<()> {
     let requests = (0..150).map(async |_| {
         let mut answer = post(port, "/validate", text.as_bytes()).await;

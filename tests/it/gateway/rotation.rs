@@ -1,4 +1,4 @@
-//! Certificates that are replaced while requests are reviewed.
+//! Rotation of the webhook certificate under load.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ spec:
           configMaps: [{ name: '{{ .metadata.name }}', data: { image: '{{ .spec.image }}' } }]
 ";
 
-/// The certificate that the Secret says serves, and the authorities.
+/// Returns the data of the Secret: the certificate that is served, and the CA certificates.
 async fn secret(gate: &Gate) -> Result<Value> {
     let secrets = gate.scenario.objects_in(&gate.home(), "secrets");
     Ok(secrets.fetch("orkestra-tls").await?["data"].clone())
@@ -48,7 +48,7 @@ async fn a_certificate_is_replaced_under_load_without_a_refused_request() -> Res
         gate.scenario.group, gate.scenario.namespace
     );
     let dry = Objects::at(&gate.scenario.client, &path);
-    eventually("the webhook judges", LIMIT, async || {
+    eventually("the webhook evaluates rules", LIMIT, async || {
         let answer = dry.create(&site("lead", "lead")).await;
         Ok(answer
             .is_err_and(|error| format!("{error:#}").contains("no lead"))
@@ -85,7 +85,7 @@ async fn a_certificate_is_replaced_under_load_without_a_refused_request() -> Res
         "the certificate was not replaced"
     );
     ensure!(count > 500, "only {count} requests");
-    // The webhook still judges.
+    // The webhook still evaluates rules.
     ensure!(dry.create(&site("lead", "lead")).await.is_err());
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Argo CD's sync engine, with our health check and pruning: it waits for the Katalog between waves, finds nothing to do afterwards,
-//! and leaves the children alone (G9, G15, G17).
+//! Argo CD's sync engine, with Orkestra's health check and pruning: it waits for the Katalog between waves, finds no difference
+//! afterwards, and does not change or prune children (G9, G15, G17).
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use crate::gitops_folder::{Folder, example, shows};
 use crate::scenario::{LIMIT, Objects, Scenario, printed};
 use crate::waters;
 
-/// How long the engine is watched for doing nothing.
+/// The time during which the engine must not apply the next wave.
 const WAITING: Duration = Duration::from_secs(5);
 
 struct Argo {
@@ -23,7 +23,7 @@ struct Argo {
 }
 
 impl Argo {
-    /// With the files of the example in one folder.
+    /// Writes the files of the example into one folder, and builds the engine.
     fn new(scenario: &Scenario, folder: &Folder) -> Result<Self> {
         for (name, text) in [
             ("crd", &folder.crd),
@@ -38,7 +38,7 @@ impl Argo {
         })
     }
 
-    /// One sync, to its end; what it did.
+    /// Runs one sync to its end; returns the output, which lists the changes.
     async fn sync(&self, scenario: &Scenario) -> Result<String> {
         let mut command = Command::new(&self.program);
         let admin = scenario.cluster.admin();
@@ -50,7 +50,7 @@ impl Argo {
         printed(&output, "argocd")
     }
 
-    /// Whether what is live differs from Git, and its health, for each pair.
+    /// Returns for each pair whether the live object differs from Git, and its health.
     fn compare(&self, pairs: &[(Value, Value)]) -> Result<Vec<Value>> {
         let lines = pairs
             .iter()
@@ -71,7 +71,7 @@ impl Argo {
     }
 }
 
-/// What the runtime wrote into the applied objects is no difference from Git, and they are healthy.
+/// Checks that fields that the controller wrote into applied objects are no difference from Git, and that the objects are healthy.
 async fn ensure_in_sync(scenario: &Scenario, folder: &Folder, argo: &Argo) -> Result<()> {
     let label = |mut config: Value| {
         config["metadata"]["labels"] = json!({ "app.kubernetes.io/instance": "websites" });
@@ -100,7 +100,7 @@ async fn ensure_in_sync(scenario: &Scenario, folder: &Folder, argo: &Argo) -> Re
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "make gitops"]
 async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<()> {
-    // Its cache reads the whole cluster: one of its own.
+    // The engine's cache reads the whole cluster, so the test has its own control plane.
     let mut scenario = Scenario::on_its_own("argo").await?;
     let folder = Folder::read()?;
     let far = waters::second_namespace(&scenario.client).await?;
@@ -112,10 +112,10 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
     let syncing = argo.sync(&scenario);
     tokio::pin!(syncing);
     tokio::select! {
-        ended = &mut syncing => anyhow::bail!("it ended without the Katalog being healthy: {ended:?}"),
+        ended = &mut syncing => anyhow::bail!("the sync ended before the Katalog was healthy: {ended:?}"),
         waited = wave_1_waits(&scenario) => waited?,
     }
-    // The future borrows the scenario: the controller is started by hand, and ends with the guard.
+    // The future borrows the scenario, so `Scenario::start` cannot be called: a guard holds the controller.
     let mut controller = controller(&scenario)?;
     let did = syncing.await?;
     ensure!(did.contains("Website/") && !did.contains("Failed"), "{did}");
@@ -125,7 +125,7 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
     syncs_prune_no_child(&scenario, &argo, &there).await?;
     ensure_in_sync(&scenario, &folder, &argo).await?;
 
-    // A resource that leaves Git goes, with its children.
+    // A custom resource that is removed from Git is pruned, with its children.
     std::fs::remove_file(argo.folder.join("website.yaml"))?;
     let did = argo.sync(&scenario).await?;
     ensure!(did.contains("Pruned"), "{did}");
@@ -138,7 +138,7 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
     Ok(())
 }
 
-/// Adds a child without an owner reference, in another namespace: nothing but labels could connect it with the application.
+/// Adds a child in another namespace. It has no owner reference: only labels could make it part of the application.
 fn with_far_child(folder: Folder, far: &str) -> Folder {
     let katalog = format!(
         "{}            - name: \"{{{{ .metadata.name }}}}-far\"\n              namespace: {far}\n              data: {{a: b}}\n",
@@ -147,7 +147,7 @@ fn with_far_child(folder: Folder, far: &str) -> Folder {
     Folder { katalog, ..folder }
 }
 
-/// Checks that the Website is not applied while the Katalog is not healthy.
+/// Waits until the Katalog is applied, and checks that the Website is not applied while the Katalog is not healthy.
 async fn wave_1_waits(scenario: &Scenario) -> Result<()> {
     scenario
         .objects("katalogs")
@@ -174,7 +174,7 @@ fn controller(scenario: &Scenario) -> Result<Guarded> {
     testbed::spawn_guarded(&command, &scenario.path("argo.log"))
 }
 
-/// Syncs several times, and checks that both children stay and get no label of the application.
+/// Syncs three times, and checks that both children are kept and get no label of the application.
 async fn syncs_prune_no_child(scenario: &Scenario, argo: &Argo, there: &Objects) -> Result<()> {
     let maps = scenario.objects("configmaps");
     let before = [

@@ -1,5 +1,5 @@
-//! Flux's kustomize-controller, with the Kustomizations that `ork generate flux` prints: it waits for the Katalog, then for the custom
-//! resources, and leaves the children alone (G9, G16).
+//! Flux's kustomize-controller, with the Kustomizations that `ork generate flux` prints: it waits for the Katalog, then for the
+//! custom resources, and does not change or prune children (G9, G16).
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ use crate::scenario::{LIMIT, Objects, Scenario, condition, printed};
 
 pub(super) const NAMESPACE: &str = "flux-system";
 
-/// What source-controller would do: an archive under an address.
+/// A stand-in for Flux's source-controller, which serves an archive over HTTP.
 pub(super) struct Source {
     archive: Arc<Mutex<Vec<u8>>>,
     address: String,
@@ -47,7 +47,7 @@ impl Source {
         Ok(Self { archive, address })
     }
 
-    /// Packs a folder, and reports it as the source's artifact, as revision `name`.
+    /// Packs a folder, and reports it as the source's artifact, with the revision `name`.
     pub(super) fn publish(&self, scenario: &Scenario, folder: &Path, name: &str) -> Result<()> {
         let file = folder.with_extension("tar.gz");
         let mut tar = Command::new("tar");
@@ -78,7 +78,7 @@ impl Source {
     }
 }
 
-/// `kubectl` as the administrator, in no namespace.
+/// Runs `kubectl` as the administrator, without a namespace.
 pub(super) fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -> Result<String> {
     let output = scenario
         .cluster
@@ -86,10 +86,10 @@ pub(super) fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -
     printed(&output, "kubectl")
 }
 
-/// Installs Flux's kinds, and its source without an artifact.
+/// Installs Flux's CRDs, and a `GitRepository` without an artifact.
 pub(super) async fn install(scenario: &Scenario, tools: &Path) -> Result<()> {
     let definitions = tools.join("crds");
-    let definitions = definitions.to_str().context("a path")?;
+    let definitions = definitions.to_str().context("the path is not text")?;
     kubectl(
         scenario,
         &["apply", "--server-side", "-f", definitions],
@@ -134,7 +134,7 @@ pub(super) fn is_ready_at(kustomization: &Value, revision: &str) -> bool {
         && condition(kustomization, "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
-/// Makes Flux look at once.
+/// Requests a reconciliation of both Kustomizations.
 async fn nudge(scenario: &Scenario, revision: &str) -> Result<()> {
     for name in ["katalogs", "resources"] {
         let asks = json!({ "metadata": { "annotations": { "reconcile.fluxcd.io/requestedAt": revision } } });
@@ -149,11 +149,11 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
     let tools = tools("kustomize-controller")?;
     let mut scenario = Scenario::on_its_own("flux").await?;
     let folder = Folder::read()?;
-    // A definition without a default status is the harder case: kstatus alone takes a new Website for current.
+    // Without a default status in the CRD, kstatus alone reports a new Website as `Current`: the harder case.
     let crd = folder
         .crd
         .replace("              default: {observedGeneration: -1}\n", "");
-    ensure!(crd != folder.crd, "the definition has no default status");
+    ensure!(crd != folder.crd, "the CRD has no default status");
     scenario.grant(&folder.katalog).await?;
     let git = scenario.path("git");
     scenario.file("git/katalogs/crd.yaml", &crd)?;
@@ -177,7 +177,7 @@ async fn flux_waits_for_the_katalog_then_for_the_resource_and_prunes_no_child() 
     scenario.check_running()
 }
 
-/// Without a controller the Katalog is in progress, and nothing that depends on it is applied.
+/// Checks that the Website is not applied while no controller reconciles the Katalog, and is applied after the controller starts.
 async fn resources_wait_for_the_katalog(scenario: &mut Scenario) -> Result<()> {
     let katalogs = scenario.objects("katalogs");
     katalogs
@@ -185,7 +185,7 @@ async fn resources_wait_for_the_katalog(scenario: &mut Scenario) -> Result<()> {
         .await?;
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     let early = scenario.objects("websites").get("hello").await?;
-    ensure!(early.is_none(), "it did not wait: {early:?}");
+    ensure!(early.is_none(), "the Website did not wait: {early:?}");
     scenario.start().await?;
     scenario
         .objects("websites")
@@ -201,7 +201,7 @@ async fn resources_wait_for_the_katalog(scenario: &mut Scenario) -> Result<()> {
     shows(scenario, "Hello").await
 }
 
-/// Without an operator a new Website has no status, and is waited for.
+/// Checks that the Kustomization waits for a new Website, which has no status while no operator runs.
 async fn a_new_resource_waits_for_an_operator(
     scenario: &mut Scenario,
     served: &Source,
@@ -220,7 +220,7 @@ async fn a_new_resource_waits_for_an_operator(
     let waits = all.fetch("resources").await?;
     ensure!(
         !is_ready_at(&waits, "two"),
-        "it is ready without an operator: {waits}"
+        "the Kustomization is ready without an operator: {waits}"
     );
     scenario.start().await?;
     all.until("resources", "is ready again", LIMIT, |one| {
@@ -231,7 +231,7 @@ async fn a_new_resource_waits_for_an_operator(
     Ok(())
 }
 
-/// What leaves Git is pruned with its children, and no other child: the page of the first resource still has that uid.
+/// Removes a Website from Git, and checks that it is pruned with its children, and that the page of the first one keeps its uid.
 async fn what_leaves_git_is_pruned_and_no_other_child(
     scenario: &Scenario,
     served: &Source,
@@ -246,7 +246,7 @@ async fn what_leaves_git_is_pruned_and_no_other_child(
         .until_gone("second", LIMIT)
         .await?;
     let all = kustomizations(scenario);
-    all.until("resources", "is ready at last", LIMIT, |one| {
+    all.until("resources", "is ready once more", LIMIT, |one| {
         is_ready_at(one, "three")
     })
     .await?;

@@ -1,4 +1,4 @@
-//! Genuine parts of `GitOps` tools on the genuine control plane: Argo CD's sync engine and Flux's kustomize-controller.
+//! Real components of `GitOps` tools on a real control plane: Argo CD's sync engine and Flux's kustomize-controller.
 //!
 //! They take minutes to build: `make gitops` builds them and runs these tests, which are ignored otherwise.
 
@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 
-/// The folder with that tool, which is built first where that was not done yet.
+/// Returns the folder that contains a tool, which is built on first use.
 fn tools(name: &str) -> Result<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("hack/gitops/build");
     let output = Command::new(&script)
@@ -28,7 +28,7 @@ fn tools(name: &str) -> Result<PathBuf> {
     Ok(PathBuf::from(text.lines().last().context("no folder")?))
 }
 
-/// The health check that Argo CD runs.
+/// Returns the path of the health check that Argo CD runs.
 fn health() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("config/argocd/health.lua")
 }

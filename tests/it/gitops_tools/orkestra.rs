@@ -11,7 +11,7 @@ use super::flux::{NAMESPACE, Source, install, is_ready_at, kubectl, kustomizatio
 use super::{health, tools};
 use crate::scenario::{LIMIT, Objects, Scenario, printed};
 
-/// What a cluster's repository has: an overlay, and the tag of the image.
+/// Returns the `kustomization.yaml` of a cluster's repository: an overlay, and the tag of the image.
 fn kustomization(tag: &str) -> String {
     format!(
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../config/overlays/default]\n\
@@ -19,7 +19,7 @@ fn kustomization(tag: &str) -> String {
     )
 }
 
-/// Copies the folders that the overlay consists of.
+/// Copies the folders that the overlay refers to.
 fn copy(to: &Path) -> Result<()> {
     std::fs::create_dir_all(to)?;
     let mut cp = Command::new("cp");
@@ -33,7 +33,7 @@ fn image(deployment: &Value) -> &str {
     image.as_str().unwrap_or_default()
 }
 
-/// Waits until an object of each kind that the overlay has is gone.
+/// Waits until the namespace, a CRD and the `ClusterRole` of the overlay are deleted.
 async fn until_removed(scenario: &Scenario) -> Result<()> {
     for (kind, name) in [
         ("namespaces", "orkestra-system"),
@@ -73,7 +73,7 @@ async fn flux_installs_upgrades_and_removes_orkestra_from_an_overlay() -> Result
     all.until("orkestra", "is ready", LIMIT, |one| is_ready_at(one, "one"))
         .await
         .with_context(|| flux.log())?;
-    // Ready is true: the Pods were admitted and run, and the CRDs are those of this version.
+    // The Kustomization is ready. The Pods must be available, and the CRDs must be those of this version.
     let deployments = Objects::at(
         &scenario.client,
         "/apis/apps/v1/namespaces/orkestra-system/deployments",
@@ -111,7 +111,7 @@ async fn flux_installs_upgrades_and_removes_orkestra_from_an_overlay() -> Result
     Ok(())
 }
 
-/// Renders the overlay with that tag as the only file that Argo CD syncs.
+/// Renders the overlay with the tag into the only file that Argo CD syncs.
 fn publish(scenario: &Scenario, tag: &str) -> Result<()> {
     scenario.file("git/cluster/kustomization.yaml", &kustomization(tag))?;
     let folder = scenario.path("git/cluster").display().to_string();
@@ -119,7 +119,7 @@ fn publish(scenario: &Scenario, tag: &str) -> Result<()> {
     scenario.file("argo/orkestra.yaml", &rendered).map(drop)
 }
 
-/// Runs Argo CD's sync engine to the end of one sync.
+/// Runs one sync of Argo CD's sync engine to its end.
 async fn sync(scenario: &Scenario) -> Result<String> {
     let mut argo = Command::new(tools("argocd")?.join("argocd"));
     argo.arg("sync")
@@ -130,7 +130,7 @@ async fn sync(scenario: &Scenario) -> Result<String> {
     printed(&output, "argocd")
 }
 
-/// Fails if Argo CD sees a difference between an object of Git and the live one.
+/// Checks that Argo CD finds no difference between an object of Git and the live object.
 fn ensure_in_sync(scenario: &Scenario) -> Result<()> {
     let file = scenario.path("argo/orkestra.yaml").display().to_string();
     let json = |args: &[&str]| -> Result<Vec<Value>> {
@@ -147,7 +147,7 @@ fn ensure_in_sync(scenario: &Scenario) -> Result<()> {
         let is_same = |live: &&Value| {
             live["kind"] == config["kind"] && live["metadata"]["name"] == config["metadata"]["name"]
         };
-        let live = live.iter().find(is_same).context("it is not there")?;
+        let live = live.iter().find(is_same).context("it does not exist")?;
         lines += &(json!({ "config": config, "live": live }).to_string() + "\n");
     }
     let pairs = scenario.file("pairs.json", &lines)?;
@@ -187,7 +187,7 @@ async fn argo_cd_installs_upgrades_and_removes_orkestra_from_an_overlay() -> Res
     sync(&scenario).await?;
     ensure!(
         definitions.versions().await? == before,
-        "it wrote the CRDs again"
+        "the second sync wrote the CRDs again"
     );
 
     publish(&scenario, "1.0.1")?;
@@ -200,7 +200,7 @@ async fn argo_cd_installs_upgrades_and_removes_orkestra_from_an_overlay() -> Res
         "{second}"
     );
 
-    // Without manifests the engine refuses to sync: one object stays.
+    // The engine refuses to sync an empty folder: one unrelated object stays in it.
     let left = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: left, namespace: default }\n";
     scenario.file("argo/orkestra.yaml", left)?;
     sync(&scenario).await?;

@@ -1,4 +1,4 @@
-//! The alert rules, by Prometheus' own program.
+//! The alert rules, checked and tested by promtool, a program of Prometheus.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Custom resources that leave no room for a finalizer.
+//! Custom resources that are so large that etcd cannot store them with a finalizer: each fails alone, without retries.
 
 use anyhow::{Context as _, Result, ensure};
 use testbed::eventually;
@@ -8,14 +8,14 @@ use crate::neighbours::{Neighbours, PONDS};
 use crate::scenario::{LIMIT, Scenario};
 use crate::waters;
 
-/// More than the failures after which an operator may be degraded.
+/// The number of such resources: more than the failures that may degrade an operator.
 const COUNT: usize = 6;
-/// What etcd stores at most, in bytes.
+/// The maximum size of a request to etcd, in bytes.
 const ETCD: usize = 1_572_864;
-/// Less than what a finalizer, an annotation and their entry in the managed fields take.
+/// The step by which sizes are tried: less than the size of a finalizer, an annotation and their entry in `managedFields`.
 const STEP: usize = 128;
 
-/// Creates a pond with a text of that length; whether there is room for it.
+/// Creates a pond with a text of a length; returns false if it is too large.
 async fn has_room(scenario: &Scenario, name: &str, length: usize) -> Result<bool> {
     let spec = format!(r#""colour":"green","text":"{}""#, "x".repeat(length));
     let request = http::Request::post(ponds(scenario, ""))
@@ -34,8 +34,8 @@ async fn resources_without_room_for_a_finalizer_are_their_own_trouble() -> Resul
     let mut neighbours = Neighbours::settle(&scenario, PONDS).await?;
     let mut length = ETCD;
     while !has_room(&scenario, "full-0", length).await? {
-        length = length.checked_sub(STEP).context("nothing fits")?;
-        ensure!(length > ETCD - 4096, "less fits than expected");
+        length = length.checked_sub(STEP).context("no size is accepted")?;
+        ensure!(length > ETCD - 4096, "the limit is lower than expected");
     }
     for number in 1..COUNT {
         let name = format!("full-{number}");
@@ -43,7 +43,7 @@ async fn resources_without_room_for_a_finalizer_are_their_own_trouble() -> Resul
     }
     for number in 0..COUNT {
         let name = format!("full-{number}");
-        eventually("an Event says why", LIMIT, async || {
+        eventually("an Event reports the failure", LIMIT, async || {
             let reported = waters::warnings(&scenario, &name).await?;
             let is_own = reported.iter().any(|event| event["reason"] == "Invalid");
             ensure!(is_own, "{reported:?}");
@@ -57,12 +57,12 @@ async fn resources_without_room_for_a_finalizer_are_their_own_trouble() -> Resul
         waters::row(&katalog, "pond").is_some_and(|row| row["state"] == "Running"),
         "{katalog}"
     );
-    // Nothing is retried that cannot succeed.
+    // A write that cannot succeed is not retried.
     let passes = scenario.passes("pond").await?;
     waters::until_counted(&scenario).await?;
     ensure!(
         scenario.passes("pond").await? <= passes + 8.0,
-        "passes go on"
+        "the resources are still reconciled"
     );
     Ok(())
 }

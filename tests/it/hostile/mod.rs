@@ -1,4 +1,4 @@
-//! Objects that are made to break whoever reads them: each is its own trouble, and its neighbours are handled.
+//! Objects that are crafted to break their readers: each fails alone, and the operator still reconciles other objects.
 
 mod full;
 mod own;
@@ -11,22 +11,23 @@ use crate::neighbours::{Neighbours, PONDS};
 use crate::scenario::{LIMIT, Scenario, condition};
 use crate::waters;
 
-/// Lengths of names: the shortest, those around the longest label, and the longest. Source: Kubernetes, "Object Names and IDs".
+/// The lengths of names: the minimum, those around the maximum of a label, and the maximum. Source: Kubernetes, "Object Names and
+/// IDs".
 const NAMES: [usize; 7] = [1, 2, 62, 63, 64, 252, 253];
-/// Lengths of keys of labels and annotations: without a prefix up to 63, then with one of up to 253 characters. Source:
+/// The lengths of keys of labels and annotations: without a prefix up to 63, then with a prefix of up to 253 characters. Source:
 /// Kubernetes, "Labels and Selectors".
 const KEYS: [usize; 8] = [1, 2, 62, 63, 65, 127, 316, 317];
-/// The longest name of a Pond whose child, `NAME-pond`, has a valid one.
+/// The maximum length of a Pond's name with which the name of its child, `NAME-pond`, is valid.
 const LONGEST_PARENT: usize = 248;
 const KATALOG: &str = "panic/katalog.yaml";
 
-/// A JSON map so deep.
+/// Returns JSON maps that are nested to a number of levels.
 pub(crate) fn deep(levels: usize) -> String {
     let (open, close) = (r#"{"d":"#.repeat(levels), "}".repeat(levels));
     format!("{open}1{close}")
 }
 
-/// A Pond as text; `metadata` and `spec` are the fields in their braces.
+/// Returns a Pond as JSON text; `metadata` and `spec` are inserted between the braces of these fields.
 fn pond(scenario: &Scenario, name: &str, metadata: &str, spec: &str) -> String {
     let group = &scenario.group;
     format!(
@@ -34,13 +35,13 @@ fn pond(scenario: &Scenario, name: &str, metadata: &str, spec: &str) -> String {
     )
 }
 
-/// The path of the Ponds, or of what lies below.
+/// Returns the path of the Ponds, followed by `below`.
 fn ponds(scenario: &Scenario, below: &str) -> String {
     let (group, namespace) = (&scenario.group, &scenario.namespace);
     format!("/apis/{group}/v1alpha1/namespaces/{namespace}/ponds{below}")
 }
 
-/// Sends a request with a text that no JSON value of a test could hold; whether it was accepted.
+/// Sends a request whose body may be too deep or irregular for `serde_json`. Returns true if the API server accepts it.
 pub(crate) async fn send(
     scenario: &Scenario,
     method: &str,
@@ -66,11 +67,11 @@ pub(crate) async fn send(
     }
 }
 
-/// A DNS name of that length.
+/// Returns a DNS name of a length.
 fn name_of(length: usize) -> String {
     let name: Vec<u8> = (1..=length)
         .map(|at| match at % 64 {
-            // Not at the end.
+            // A name cannot end with a dot.
             0 if at < length => b'.',
             _ => b'n',
         })
@@ -78,7 +79,7 @@ fn name_of(length: usize) -> String {
     String::from_utf8_lossy(&name).into_owned()
 }
 
-/// A key of a label or an annotation of that length.
+/// Returns a key of a label or an annotation, of a length.
 fn key_of(length: usize) -> String {
     match length {
         0..64 => name_of(length),
@@ -86,13 +87,13 @@ fn key_of(length: usize) -> String {
     }
 }
 
-/// A field of the metadata with a value for a key of each length, as text.
+/// Returns a field of the metadata as JSON text, with a key of each length in [`KEYS`].
 fn with_keys(field: &str, value: &str) -> String {
     let entries = KEYS.map(|length| format!(r#""{}":"{value}""#, key_of(length)));
     format!(r#","{field}":{{{}}}"#, entries.join(","))
 }
 
-/// What the API server lets in: name, metadata, spec, and whether the operator can read it.
+/// Returns objects that the API server may accept: name, metadata, spec, and true if the operator can read the object.
 // Over 60 lines: a table of objects.
 fn objects(owner: &Value) -> Vec<(&'static str, String, String, bool)> {
     let green = r#""colour":"green""#;
@@ -202,7 +203,7 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
         "{katalog}"
     );
 
-    // All of them in one list.
+    // After a restart, one list request returns all of them.
     scenario.kill9()?;
     scenario.start().await?;
     scenario.katalog_is("waters", "True", "Running").await?;
@@ -212,7 +213,7 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
         ensure_deletion(&scenario, name).await?;
     }
     neighbours.ensure_followed().await?;
-    eventually("nothing is unreadable any more", LIMIT, async || {
+    eventually("no object is unreadable any more", LIMIT, async || {
         let counted = scenario.metric("orkestra_unreadable_objects", &[]).await?;
         Ok((counted < 0.5).then_some(()))
     })
@@ -220,7 +221,8 @@ async fn a_hostile_object_is_its_own_trouble_and_says_so() -> Result<()> {
     scenario.check_running()
 }
 
-/// Sends each hostile object, with a look at the neighbours after it; the accepted ones, and whether the operator can read them.
+/// Creates each hostile object, and checks the neighbours after each. Returns the names of accepted objects, each with true if the
+/// operator can read it.
 async fn hostile_objects_are_sent(
     scenario: &Scenario,
     neighbours: &mut Neighbours,
@@ -239,7 +241,7 @@ async fn hostile_objects_are_sent(
     Ok(accepted)
 }
 
-/// Checks that what can be read has its child, and that the rest says why it has none and is counted.
+/// Checks that each readable object has its child, and that each other one reports why it has none and is counted.
 async fn each_is_handled_or_says_why_not(
     scenario: &Scenario,
     accepted: &[(&str, bool)],
@@ -266,8 +268,8 @@ async fn each_is_handled_or_says_why_not(
                 .await?;
             continue;
         }
-        // A child cannot have so long a name, which its owner says.
-        eventually("the long one says why it has no child", LIMIT, async || {
+        // The name of the child would be too long, which an Event of its owner reports.
+        eventually("an Event reports the invalid name", LIMIT, async || {
             let warnings = waters::warnings(scenario, &name).await?;
             let is_named = warnings
                 .iter()
@@ -284,20 +286,20 @@ async fn each_is_handled_or_says_why_not(
     let counted = scenario.metric("orkestra_unreadable_objects", &[]).await?;
     ensure!(
         (counted - unreadable).abs() < 0.5,
-        "{counted} of {unreadable}"
+        "the metric is {counted}, not {unreadable}"
     );
     Ok(())
 }
 
-/// The object says why it is not handled: in the log, an Event and its own condition.
+/// Checks that a condition of the object, an Event and the log report why the object is not reconciled.
 async fn ensure_unreadable(scenario: &Scenario, name: &str) -> Result<()> {
     let path = ponds(scenario, &format!("/{name}/status"));
     ensure_condition(scenario, &path, "Unreadable").await?;
     ensure_reported(scenario, name).await
 }
 
-/// The object at that path has a condition with that reason. It is read as text: the rest of it is too deep for this test as
-/// well.
+/// Waits until the object at a path has a condition with the reason. The object is read as text, since it is too deep for
+/// `serde_json`.
 async fn ensure_condition(scenario: &Scenario, path: &str, reason: &str) -> Result<()> {
     let wanted = format!(r#""reason":"{reason}""#);
     eventually(&format!("{path} has a condition"), LIMIT, async || {
@@ -313,7 +315,7 @@ async fn ensure_condition(scenario: &Scenario, path: &str, reason: &str) -> Resu
     .await
 }
 
-/// An Event and the log name the object that cannot be read.
+/// Checks that an Event and the log name an object that cannot be read.
 async fn ensure_reported(scenario: &Scenario, name: &str) -> Result<()> {
     eventually(&format!("an Event names {name}"), LIMIT, async || {
         let warnings = waters::warnings(scenario, name).await?;
@@ -334,7 +336,8 @@ async fn ensure_reported(scenario: &Scenario, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// An object that was read becomes unreadable and readable again: its child stays, and it can be deleted at any time.
+/// Makes a readable object unreadable and readable again. Checks that its child stays, and that the object can be deleted while
+/// it is unreadable.
 async fn ensure_the_way_back(scenario: &Scenario) -> Result<()> {
     let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     waters::pond(scenario, "turns", &json!({ "colour": "green" })).await?;
@@ -372,7 +375,7 @@ async fn ensure_the_way_back(scenario: &Scenario) -> Result<()> {
     ensure_deletion(scenario, "turns").await
 }
 
-/// The object can be deleted, and goes.
+/// Deletes the object, and waits until it is gone.
 async fn ensure_deletion(scenario: &Scenario, name: &str) -> Result<()> {
     let path = ponds(scenario, &format!("/{name}"));
     ensure!(

@@ -1,4 +1,4 @@
-//! Katalogs and Motifs that cannot be read.
+//! Katalogs and Motifs that cannot be read: each fails alone, and reports why.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{KATALOG, deep, ensure_condition, ensure_reported, send};
 use crate::neighbours::{Neighbours, PONDS};
 use crate::scenario::{LIMIT, Scenario, input};
 
-/// The path of our own kinds, or of what lies below.
+/// Returns the path of Orkestra's kinds in the namespace, followed by `below`.
 fn own(scenario: &Scenario, below: &str) -> String {
     let namespace = &scenario.namespace;
     format!("/apis/orkestra.orkspace.io/v1/namespaces/{namespace}/{below}")
@@ -34,7 +34,7 @@ async fn an_unreadable_katalog_or_motif_is_its_own_trouble_and_says_so() -> Resu
     let path = own(&scenario, "katalogs/deepkatalog/status");
     ensure_condition(&scenario, &path, "InvalidRevision").await?;
 
-    // Other Katalogs are followed, also after a restart that finds everything in one list.
+    // Changes of other Katalogs are applied, also after a restart, when one list request returns all of them.
     scenario.kill9()?;
     scenario.start().await?;
     let taller = input(KATALOG)?.replace("{{ .spec.colour }}", "{{ .spec.colour }}, tall");
@@ -44,11 +44,11 @@ async fn an_unreadable_katalog_or_motif_is_its_own_trouble_and_says_so() -> Resu
         let colour = map["data"]["colour"].as_str().unwrap_or_default();
         colour.ends_with(", tall")
     };
-    maps.until("neighbour-pond", "follows the Katalog", LIMIT, is_taller)
+    maps.until("neighbour-pond", "has the new value", LIMIT, is_taller)
         .await?;
     scenario.katalog_is("waters", "True", "Running").await?;
 
-    // Once it can be read, it is judged: another Katalog has its kinds.
+    // Once the Katalog can be read, it is checked: another Katalog already operates its kind.
     let shallow = r#"{"spec":{"deep":null}}"#.to_owned();
     let path = own(&scenario, "katalogs/deepkatalog");
     ensure!(send(&scenario, "PATCH", path, shallow).await?, "refused");
@@ -59,7 +59,7 @@ async fn an_unreadable_katalog_or_motif_is_its_own_trouble_and_says_so() -> Resu
     let path = own(&scenario, "motifs/deepmotif");
     ensure!(
         send(&scenario, "DELETE", path, String::new()).await?,
-        "kept"
+        "the Motif cannot be deleted"
     );
     scenario.check_running()
 }

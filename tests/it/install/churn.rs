@@ -1,4 +1,4 @@
-//! 200 custom resources, half of which keep changing while Orkestra is upgraded and its controller is replaced.
+//! 200 custom resources, half of which change all the time while Orkestra is upgraded and its controller is replaced.
 
 use std::sync::{
     Arc,
@@ -19,11 +19,11 @@ use crate::waters;
 const GROUP: &str = "waters.example.org";
 const CHANGED: usize = 100;
 const STILL: usize = 99;
-/// The resource whose child somebody else changes.
+/// The resource whose child another client changes.
 const DRIFTED: &str = "drifted";
-/// The time in which a new leader corrects drift, from when it has the Lease, unless `HANDOVER_SECONDS` says otherwise. A second is the
-/// goal, which `make helm-install` requires. In the suite other tests run beside this one, and what nobody corrects stays until the
-/// next resync, minutes later.
+/// The time within which a new leader corrects drift after it has acquired the Lease, unless `HANDOVER_SECONDS` sets it. The goal
+/// is one second, which `make helm-install` requires. In the suite other tests run at the same time. Drift that the new leader
+/// missed would stay until the next resync, minutes later.
 const REPAIR: SignedDuration = SignedDuration::from_secs(10);
 
 fn limit() -> Result<SignedDuration> {
@@ -60,7 +60,7 @@ fn names(prefix: &str, count: usize) -> Vec<String> {
         .collect()
 }
 
-/// Changes every resource again and again. Returns the number of complete rounds, which is the last depth.
+/// Changes every resource in rounds until `is_over` is true. Returns the number of complete rounds, which is the last depth.
 async fn change(ponds: Objects, is_over: Arc<AtomicBool>, rounds: Arc<AtomicU64>) -> Result<u64> {
     let names = names("changed", CHANGED);
     loop {
@@ -77,7 +77,7 @@ async fn change(ponds: Objects, is_over: Arc<AtomicBool>, rounds: Arc<AtomicU64>
 }
 
 impl Churn {
-    /// Installs the kind and the Katalog on a site whose Orkestra is installed, starts the controller if none runs, and creates the resources.
+    /// Installs the CRD, starts the controller, applies the Katalog, and creates the resources. Orkestra must be installed.
     pub(super) async fn begin(site: &mut Site) -> Result<Self> {
         site.file("katalog.yaml", KATALOG)?;
         let folder = site.cluster.folder().to_owned();
@@ -119,14 +119,14 @@ impl Churn {
     /// Waits until every resource has changed once more.
     pub(super) async fn round(&self) -> Result<()> {
         let before = self.rounds.load(Ordering::SeqCst);
-        testbed::eventually("a round of changes", LIMIT, async || {
+        testbed::eventually("a round of changes ends", LIMIT, async || {
             Ok((self.rounds.load(Ordering::SeqCst) > before + 1).then_some(()))
         })
         .await
     }
 
-    /// Replaces the controller as a rolling update does: the new process is ready before the old one ends. A child that is changed between
-    /// the two is corrected soon after the new process leads. Returns the time that it took.
+    /// Replaces the controller as a rolling update does: the new process is ready before the old one ends. Checks that a child that
+    /// is changed in between is corrected soon after the new process leads. Returns the time that it took.
     pub(super) async fn hand_over(&self, site: &mut Site) -> Result<SignedDuration> {
         let leases = site.objects("leases");
         let before = leases.fetch("orkestra").await?;
@@ -157,7 +157,7 @@ impl Churn {
         Ok(took)
     }
 
-    /// The time at which a controller wrote the changed child.
+    /// Returns the time at which a controller wrote the changed child.
     fn corrected(&self, site: &Site, after: Timestamp) -> Result<Timestamp> {
         let events = site.cluster.audit_since(self.mark)?;
         let mut writes = events.iter().filter(|event| {
@@ -170,7 +170,8 @@ impl Churn {
         Ok(write.timestamp)
     }
 
-    /// Ends the changes. Every last change must have arrived, no other object was written, and the Katalog is ready.
+    /// Stops the changes. Checks that every last change is applied, that unchanged resources and their children were not written,
+    /// and that the Katalog is ready.
     pub(super) async fn end(self, site: &Site) -> Result<()> {
         self.is_over.store(true, Ordering::SeqCst);
         let depth = self.writer.await??;

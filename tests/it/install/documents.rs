@@ -1,4 +1,5 @@
-//! The commands of `docs/install.md`, `docs/operations.md`, `docs/gitops.md` and of the README's "Run Orkestra", in order.
+//! Documentation: runs the commands of `docs/install.md`, `docs/operations.md`, `docs/gitops.md` and of the README's section "Run
+//! Orkestra", in order.
 
 use std::{os::unix::fs::symlink, path::Path, process::Command};
 
@@ -10,7 +11,7 @@ use super::site::Site;
 use super::{EXAMPLE, run_the_example};
 use crate::scenario::LIMIT;
 
-/// The commands in the `sh` blocks of a text, a line each.
+/// Returns the commands in the `sh` blocks of a text; each line is a command.
 fn commands(text: &str) -> Vec<&str> {
     let blocks = text
         .split("\n```sh\n")
@@ -22,7 +23,7 @@ fn commands(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// A folder with an example and what the commands name by relative paths.
+/// Creates a folder with an example and the files that the commands name by relative paths.
 fn folder() -> Result<tempfile::TempDir> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir()?;
@@ -36,7 +37,7 @@ fn folder() -> Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// Runs a command as an administrator types it.
+/// Runs a command as an administrator, in a shell.
 fn run(site: &Site, folder: &Path, command: &str) -> Result<()> {
     let ork = Path::new(env!("CARGO_BIN_EXE_ork"))
         .parent()
@@ -67,7 +68,7 @@ async fn the_commands_of_the_page_install_upgrade_and_remove() -> Result<()> {
     let page = std::fs::read_to_string("docs/install.md")?;
     let mut ran = 0;
     for command in commands(&page) {
-        // From then on a controller is needed, and before the removal it is gone.
+        // The controller is not a Pod here: start it before the first Katalog, and stop it before the removal.
         if command.starts_with("ork generate rbac -k") {
             site.launch().await?;
         }
@@ -75,8 +76,8 @@ async fn the_commands_of_the_page_install_upgrade_and_remove() -> Result<()> {
             site.stop()?;
         }
         if command.starts_with("kubectl diff") {
-            // The status of objects may still change between its two requests.
-            eventually("nothing differs", LIMIT, async || {
+            // The status of objects may change between the two requests of `kubectl diff`.
+            eventually("no manifest differs", LIMIT, async || {
                 run(&site, folder.path(), command).map(Some)
             })
             .await?;
@@ -126,7 +127,7 @@ async fn the_commands_of_operations_do_what_the_page_says() -> Result<()> {
     let page = std::fs::read_to_string("docs/operations.md")?;
     let mut ran = 0;
     for command in commands(&page) {
-        // The controller runs beside the cluster: it stops and starts with the Pods.
+        // The controller runs outside the cluster: start and stop it when its Pods would start and stop.
         if command.starts_with("kubectl delete katalog") {
             site.stop()?;
         }
@@ -162,7 +163,7 @@ async fn the_commands_of_operations_do_what_the_page_says() -> Result<()> {
     site.stop()
 }
 
-/// A CRD that takes everything, in place of Flux's own.
+/// A CRD that accepts any fields, in place of Flux's CRD.
 const KUSTOMIZATIONS: &str = r#"{
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
     "metadata": { "name": "kustomizations.kustomize.toolkit.fluxcd.io" },

@@ -1,4 +1,4 @@
-//! The chart with the genuine helm: `make helm-install`, which builds it.
+//! The chart, installed by the real helm. `make helm-install` builds helm and runs these tests.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use super::churn::Churn;
 use super::site::{ACCOUNT, NAMESPACE, Site, definitions};
 use crate::scenario::{LIMIT, is_ready, printed};
 
-/// Where a release is installed, and how long helm waits for it.
+/// The arguments for the namespace of a release, and for the time that helm waits.
 const PLACE: [&str; 6] = [
     "--namespace",
     NAMESPACE,
@@ -26,7 +26,7 @@ const PLACE: [&str; 6] = [
 
 const CHART: &str = "charts/orkestra";
 
-/// Runs helm on the cluster of a site, or without one.
+/// Runs helm, on the cluster of a site if one is given.
 fn helm(site: Option<&Site>, args: &[&str]) -> Result<Output> {
     Ok(command(site, args)?.output()?)
 }
@@ -122,7 +122,7 @@ fn helm_renders_what_ork_install_applies_and_has_no_complaint() -> Result<()> {
     Ok(())
 }
 
-/// The arguments of the commands in `docs/install.md` that install the chart and test it.
+/// Returns the arguments of the two commands in `docs/install.md` that install and test the chart.
 fn documented(page: &str) -> Result<[Vec<&str>; 2]> {
     let (_, section) = page
         .split_once("\n## Install with Helm\n\n```text\n")
@@ -137,8 +137,8 @@ fn documented(page: &str) -> Result<[Vec<&str>; 2]> {
     two.map_err(|all| anyhow::anyhow!("other commands: {all:?}"))
 }
 
-/// Runs `helm test`. No container runs on the fake node: the arguments of the Pod are run as its service account, and the Pod gets the
-/// result as a kubelet reports it.
+/// Runs `helm test`. No container runs on the fake node: the test runs `ork` with the arguments of the Pod as its service account,
+/// and writes the result into the Pod's status as a kubelet does.
 async fn passes_its_test(site: &Site, args: &[&str]) -> Result<()> {
     const POD: &str = "orkestra-test";
     let mut helm = command(Some(site), args)?;
@@ -177,7 +177,7 @@ async fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() -> Result
     done(Some(&site), &install)?;
     site.ork(&["version", "--cluster"])?;
     passes_its_test(&site, &test).await?;
-    // `helm` owns the objects, and `ork` leaves them alone.
+    // The objects belong to a Helm release, so `ork install` refuses to change them.
     let refused = site.refused(&["install"])?;
     ensure!(
         refused.contains("belongs to the Helm release orkestra"),
@@ -195,7 +195,7 @@ async fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() -> Result
     the_release_is_upgraded_and_rolled_back(&site).await?;
     assert_eq!(websites.fetch("hello").await?["metadata"]["uid"], uid);
 
-    // With custom resources alive: CRDs, Katalogs and children stay, and a new release takes up where the last one ended.
+    // Uninstall while custom resources exist: CRDs, Katalogs and children stay, and a new release continues to reconcile them.
     site.stop()?;
     let children = site.objects_at("/apis/apps/v1/namespaces/default/deployments");
     let before = children.versions().await?;
@@ -225,7 +225,7 @@ async fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() -> Result
     nothing_is_left(&site)
 }
 
-/// Upgrades the release to three replicas, and rolls it back to the two that it had.
+/// Upgrades the release to three replicas, and rolls it back to two.
 async fn the_release_is_upgraded_and_rolled_back(site: &Site) -> Result<()> {
     let upgrade = [
         "upgrade",
@@ -269,7 +269,7 @@ async fn uninstall(site: &Site) -> Result<()> {
     deployments.until_gone("orkestra", LIMIT).await
 }
 
-/// No object of the chart is left but the CRDs and what a cluster keeps with them: namespaces.
+/// Checks that no object of the chart is left, except CRDs and namespaces.
 fn nothing_is_left(site: &Site) -> Result<()> {
     const KINDS: &str = "clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,services,deployments,pods,\
                          networkpolicies,poddisruptionbudgets,configmaps,secrets";
@@ -283,7 +283,7 @@ fn nothing_is_left(site: &Site) -> Result<()> {
     Ok(())
 }
 
-/// The chart and the CRDs of the change before the last that the repository has of the chart, unpacked in a folder.
+/// Unpacks the chart and the CRDs of the second-latest commit that changed the chart into a folder; returns the path of the chart.
 fn earlier_chart(folder: &Path) -> Result<PathBuf> {
     let git = |args: &[&str]| {
         let mut git = Command::new("git");
@@ -307,8 +307,8 @@ fn earlier_chart(folder: &Path) -> Result<PathBuf> {
     Ok(folder.join(CHART))
 }
 
-/// Values of the earlier chart. After a rollback the controller is still this version's, since no earlier one was built: it needs the
-/// permissions of this version.
+/// Returns values for the earlier chart. After a rollback the controller is still that of this version, since no earlier one was
+/// built, so it needs the permissions of this version.
 fn stand_in(site: &Site) -> Result<String> {
     let installed = by_name(&site.ork(&["install", "--dry-run=client"])?)?;
     let role = &installed["\"ClusterRole\" null \"orkestra\""];

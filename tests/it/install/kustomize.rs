@@ -1,4 +1,4 @@
-//! The manifests in `config/`, as kubectl's own kustomize builds them.
+//! The manifests in `config/`, as the kustomize in kubectl builds them.
 
 use std::{collections::BTreeMap, process::Command};
 
@@ -13,7 +13,7 @@ use crate::scenario::{LIMIT, is_ready, printed};
 const OVERLAYS: [&str; 4] = ["default", "ha", "no-webhooks", "single-namespace"];
 const INVENTORY: &str = "orkestra-inventory";
 
-/// Objects by kind, namespace and name. The policy of helm on CRDs is not part of kustomize's.
+/// Returns objects by kind, namespace and name. Removes Helm's resource policy from CRDs, which the overlays do not have.
 fn by_name(text: &str) -> Result<BTreeMap<String, Value>> {
     let mut all = BTreeMap::new();
     for mut object in serde_saphyr::from_multiple::<Value>(text)? {
@@ -81,7 +81,7 @@ async fn the_default_overlay_is_applied_by_kubectl_alone_and_deleted_again() -> 
     ];
     site.kubectl(&wait, None)?;
     site.ork(&["version", "--cluster"])?;
-    // It is no installation of `ork install`, and `ork uninstall` says so.
+    // `ork install` did not create these objects, so `ork uninstall` refuses and names the command to run.
     let refused = site.refused(&["uninstall"])?;
     ensure!(refused.contains("kubectl delete -k"), "{refused}");
     site.kubectl(&["delete", "-k", overlay, "--timeout=120s"], None)?;
@@ -143,7 +143,7 @@ async fn every_overlay_runs_a_katalog_with_the_arguments_and_permissions_that_it
     Ok(())
 }
 
-/// Grants the installed account the permissions of the Katalog alone: those of the controller are the overlay's.
+/// Grants the installed service account only the permissions of the Katalog: the overlay grants those of the controller.
 fn grant_katalog_alone(site: &Site, katalog: &str) -> Result<()> {
     let rules = site.ork(&["generate", "rbac", "--output", "values", "-k", katalog])?;
     let rules: Value = serde_saphyr::from_str(&rules)?;

@@ -1,4 +1,4 @@
-//! The rules of the usual linters of manifests, such as kube-linter and kube-score, over what is installed with several values.
+//! Lint rules: with several values, the installed manifests follow the rules of linters such as kube-linter and kube-score.
 
 use std::{collections::BTreeSet, process::Command};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::scenario::printed;
 
-/// Values of installations that differ in what their Pods get.
+/// Values that lead to different Pods.
 const VALUES: [&str; 5] = [
     "{}",
     "{replicas: 1, namespaces: [a], leaderElection: {enabled: false}}",
@@ -30,7 +30,7 @@ fn of_kind<'o>(objects: &'o [Value], kind: &'o str) -> impl Iterator<Item = &'o 
     objects.iter().filter(move |object| object["kind"] == kind)
 }
 
-/// Whether labels have everything that a selector names.
+/// Returns true if the labels match the selector.
 fn selects(selector: &Value, labels: &Value) -> bool {
     let wanted = selector.as_object();
     wanted.is_some_and(|wanted| wanted.iter().all(|(key, value)| &labels[key] == value))
@@ -69,7 +69,7 @@ fn ensure_container_is_confined(container: &Value) -> Result<()> {
     let env = container["env"].as_array().into_iter().flatten();
     let names: Vec<&Value> = env.map(|variable| &variable["name"]).collect();
     let unique: BTreeSet<String> = names.iter().map(ToString::to_string).collect();
-    ensure!(names.len() == unique.len(), "variables twice: {names:?}");
+    ensure!(names.len() == unique.len(), "duplicates: {names:?}");
     Ok(())
 }
 
@@ -100,7 +100,7 @@ fn ensure_pod_is_confined(pod: &Value) -> Result<()> {
     containers.iter().try_for_each(ensure_container_is_confined)
 }
 
-/// Services, policies and budgets name Pods and ports that exist.
+/// Checks that Services, `NetworkPolicies` and `PodDisruptionBudgets` refer to Pods and ports that exist.
 fn ensure_nothing_dangles(objects: &[Value], deployment: &Value) -> Result<()> {
     let template = &deployment["spec"]["template"];
     let labels = &template["metadata"]["labels"];
@@ -149,7 +149,8 @@ fn ensure_nothing_dangles(objects: &[Value], deployment: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The service account exists and is no default one, and its roles give no access to Secrets, Pods or everything.
+/// Checks that the service account exists and is not `default`, and that its roles grant no access to Secrets and Pods and have
+/// no wildcards.
 fn ensure_permissions_are_few(objects: &[Value], deployment: &Value) -> Result<()> {
     let account = &deployment["spec"]["template"]["spec"]["serviceAccountName"];
     let accounts: Vec<&Value> = of_kind(objects, "ServiceAccount")
@@ -171,7 +172,7 @@ fn ensure_permissions_are_few(objects: &[Value], deployment: &Value) -> Result<(
                 "\"impersonate\"",
             ] {
                 let is_own_secret = word == "\"secrets\"" && rule.contains("resourceNames");
-                // Secrets can be created by kind only: a name is not known when access is checked.
+                // `create` cannot be limited by `resourceNames`: the name is not known when the request is authorized.
                 let creates = word == "\"secrets\""
                     && rule.contains("[\"create\"]")
                     && role["kind"] == "Role";

@@ -1,5 +1,5 @@
-//! Installation, upgrade and removal on control planes of the tests' own: Pods are scheduled and run on a fake node, and the
-//! controller runs beside, with the installed permissions of its service account.
+//! Installation, upgrade and removal, each on its own control plane. Pods are scheduled to a fake node, and the controller runs
+//! outside the cluster, with the installed permissions of its service account.
 
 mod churn;
 mod documents;
@@ -57,7 +57,7 @@ async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_remo
     let mut site = Site::start()?;
     a_dry_run_writes_nothing(&site).await?;
 
-    // Available: the Pods were admitted to a namespace that enforces Pod Security `restricted`.
+    // `--wait` succeeds: the Pods were admitted to a namespace that enforces the Pod Security Standard `restricted`.
     site.ork(&["install", "--wait", "--timeout", "2m"])?;
     let namespace = site.cluster_objects("namespaces").fetch(NAMESPACE).await?;
     assert_eq!(
@@ -83,7 +83,7 @@ async fn ork_install_runs_a_katalog_changes_nothing_twice_and_ork_uninstall_remo
     uninstall_removes_all(&site).await
 }
 
-/// Checks that a dry run prints what it would create, and writes nothing.
+/// Checks that a dry run prints the objects that it would create, and writes nothing.
 async fn a_dry_run_writes_nothing(site: &Site) -> Result<()> {
     let checked = site.ork(&["install", "--dry-run=server"])?;
     ensure!(
@@ -96,20 +96,20 @@ async fn a_dry_run_writes_nothing(site: &Site) -> Result<()> {
     );
     ensure!(
         site.definition("katalogs").await?.is_none(),
-        "a dry run writes nothing"
+        "a dry run wrote a CRD"
     );
     Ok(())
 }
 
-/// Checks that a second installation changes nothing, and that what is printed is what was applied; returns the number of
-/// manifests.
+/// Checks that a second installation changes nothing, and that `--dry-run=client` prints the applied objects; returns the number
+/// of manifests.
 async fn a_second_install_changes_nothing(site: &Site) -> Result<usize> {
     let again = site.ork(&["install"])?;
     ensure!(
         again.lines().all(|line| line.ends_with(" unchanged")),
         "{again}"
     );
-    // What is printed is what was applied.
+    // The printed manifests equal the applied objects.
     let printed = site.ork(&["install", "--dry-run=client"])?;
     let compare = [
         "diff",
@@ -120,7 +120,7 @@ async fn a_second_install_changes_nothing(site: &Site) -> Result<usize> {
         "-",
     ];
     // The status of objects may still change between the two requests of `kubectl diff`.
-    eventually("nothing differs", LIMIT, async || {
+    eventually("the manifests equal the live objects", LIMIT, async || {
         site.kubectl(&compare, Some(&printed)).map(Some)
     })
     .await?;
@@ -129,7 +129,7 @@ async fn a_second_install_changes_nothing(site: &Site) -> Result<usize> {
     Ok(manifests)
 }
 
-/// Checks that `ork uninstall` deletes what its dry run prints: all manifests but two and the definitions.
+/// Checks that `ork uninstall` deletes the objects that its dry run prints: all manifests except two and the CRDs.
 async fn uninstall_keeps_namespaces_and_definitions(site: &Site, manifests: usize) -> Result<()> {
     let planned = site.ork(&["uninstall", "--dry-run"])?;
     ensure!(
@@ -149,14 +149,14 @@ async fn uninstall_keeps_namespaces_and_definitions(site: &Site, manifests: usiz
         .await?;
     ensure!(
         site.definition("katalogs").await?.is_some(),
-        "the CRDs stay"
+        "a CRD was deleted"
     );
     let absent = site.refused(&["uninstall"])?;
     ensure!(absent.contains("no installation"), "{absent}");
     Ok(())
 }
 
-/// Checks that `ork uninstall` with all its flags leaves nothing.
+/// Checks that `ork uninstall --crds --namespaces` deletes all objects.
 async fn uninstall_removes_all(site: &Site) -> Result<()> {
     site.ork(&["uninstall", "--crds", "--namespaces", "--timeout", "60s"])?;
     ensure!(site.definition("katalogs").await?.is_none());
@@ -189,7 +189,7 @@ async fn nothing_is_written_if_a_check_fails_and_objects_that_are_no_longer_part
 
     objects_that_are_no_longer_part_are_pruned(&site).await?;
 
-    // A field of somebody else's.
+    // Another field manager owns a field.
     let deployments = site.objects("deployments");
     let scale = [
         "scale",
@@ -219,7 +219,7 @@ async fn nothing_is_written_if_a_check_fails_and_objects_that_are_no_longer_part
     Ok(())
 }
 
-/// Checks that who lacks permissions is refused with their names, before anything is written.
+/// Checks that a user who lacks permissions gets an error that lists them, before any object is written.
 fn without_permissions_nothing_is_written(site: &Site) -> Result<()> {
     let weak = site.cluster.identity("weak", &[])?;
     let mark = site.cluster.mark()?;
@@ -245,7 +245,7 @@ fn without_permissions_nothing_is_written(site: &Site) -> Result<()> {
     Ok(())
 }
 
-/// Checks that an installation with other values deletes the objects that are no longer part of it.
+/// Checks that an installation with other values deletes the objects that they no longer include.
 async fn objects_that_are_no_longer_part_are_pruned(site: &Site) -> Result<()> {
     let values = site.file("values.yaml", "extraObjects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: extra, namespace: orkestra-system}}]\n")?;
     site.ork(&["install", "--values", &values, "--set", "replicas=3"])?;
@@ -268,7 +268,7 @@ async fn objects_that_are_no_longer_part_are_pruned(site: &Site) -> Result<()> {
     Ok(())
 }
 
-/// Checks that definitions of a newer version are replaced only if the checks are skipped.
+/// Checks that CRDs of a newer version are replaced only with `--ignore-preflight`.
 async fn a_newer_version_is_replaced_only_without_checks(site: &Site) -> Result<()> {
     let definitions = site.cluster_objects("customresourcedefinitions");
     let newer = json!({ "metadata": { "annotations": { "orkestra.orkspace.io/version": "99.0.0", "orkestra.orkspace.io/schema": "x" } } });

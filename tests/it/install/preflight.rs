@@ -1,4 +1,4 @@
-//! What `ork install` checks before it writes, and `ork version --cluster`.
+//! The checks of `ork install` before it writes, and `ork version --cluster`.
 
 use anyhow::{Result, ensure};
 use jiff::{SignedDuration, Timestamp};
@@ -8,7 +8,7 @@ use super::site::{NAMESPACE, Site};
 
 const CLAIMS: &str = "orkestra-claims";
 
-/// The Lease of another installation, renewed some time ago.
+/// Returns the Lease of another installation, renewed a duration ago.
 fn lease(holder: &str, ago: SignedDuration) -> String {
     let renewed = format!("{:.6}", Timestamp::now() - ago);
     let name = orkestra_core::api::names::installation_lease(holder);
@@ -35,7 +35,7 @@ async fn another_running_installation_is_reported_and_an_abandoned_one_is_not() 
     site.kubectl(&apply, Some(&lease("shop/orkestra", long)))?;
     let said = site.said(&["install"])?;
     ensure!(!said.contains(sentence), "{said}");
-    // The installation itself is no other.
+    // The Lease of the installation itself leads to no warning.
     let own = format!("{NAMESPACE}/orkestra");
     site.kubectl(&apply, Some(&lease(&own, SignedDuration::ZERO)))?;
     let said = site.said(&["install"])?;
@@ -61,7 +61,7 @@ async fn another_running_installation_is_reported_and_an_abandoned_one_is_not() 
     Ok(())
 }
 
-/// The CRDs of this version, one of which also has another version.
+/// Returns a CRD of this version with an additional version `v0`, which is the storage version if `is_stored` is true.
 fn with_version(crds: &str, plural: &str, is_stored: bool) -> Result<String> {
     let mut all = serde_saphyr::from_multiple::<Value>(crds)?;
     all.retain(|one| one["spec"]["names"]["plural"] == plural);
@@ -102,7 +102,7 @@ async fn crds_that_store_objects_in_a_version_that_is_gone_are_not_replaced() ->
     }
     let absent = site.kubectl(&["get", "namespace", NAMESPACE, "--ignore-not-found"], None)?;
     ensure!(absent.is_empty(), "a refused installation wrote {absent}");
-    // Once nothing is stored in it any more, the version can go.
+    // Without `v0` in `status.storedVersions`, the CRD is replaced.
     let migrated = [
         "patch",
         "crd",

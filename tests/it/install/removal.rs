@@ -10,7 +10,7 @@ use crate::scenario::{LIMIT, is_ready};
 const WEBSITES: &str = "/apis/demo.orkestra.io/v1alpha1/namespaces/default/websites";
 const CHILDREN: &str = "/apis/apps/v1/namespaces/default/deployments";
 
-/// The uid of each child, and who wrote which of its fields when, without its status.
+/// Returns the UID of each child and its `managedFields`, except those of its status.
 async fn children(site: &Site) -> Result<Vec<(Value, Vec<Value>)>> {
     let all = site.objects_at(CHILDREN).list().await?;
     let written = |child: Value| {
@@ -47,7 +47,7 @@ async fn with_live_custom_resources_ork_uninstall_leaves_them_and_a_new_installa
 
     site.ork(&["install", "--wait", "--timeout", "2m"])?;
     site.launch().await?;
-    // The new controller follows a change, and did not write what is as declared.
+    // The new controller did not write children that are as declared, and applies a change of the custom resource.
     let scale = r#"{"spec":{"replicas":4}}"#;
     let patch = ["patch", "website/hello", "--type=merge", "-p", scale];
     ensure!(children(&site).await? == before, "a child was written");
@@ -76,7 +76,7 @@ async fn with_live_custom_resources_kubectl_delete_is_completed_by_ork_release()
     let uid = websites.fetch("hello").await?["metadata"]["uid"].clone();
     let before = children(&site).await?;
 
-    // The controller ends with its Deployment, so the Katalog keeps its finalizer, and the CRD waits for it.
+    // The controller stops with its Deployment, so the Katalog keeps its finalizer, and the deletion of its CRD waits for it.
     site.stop()?;
     site.kubectl(&["delete", "-k", overlay, "--wait=false"], None)?;
     site.objects("deployments")

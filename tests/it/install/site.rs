@@ -1,4 +1,4 @@
-//! A control plane with a fake node, and what an administrator does there.
+//! A control plane with a fake node, and the commands that an administrator runs there.
 
 use std::{
     path::Path,
@@ -16,7 +16,7 @@ use crate::scenario::{LIMIT, Objects, ask, printed};
 
 /// The namespace of the installation.
 pub(super) const NAMESPACE: &str = "orkestra-system";
-/// The user that the controller is.
+/// The user name of the controller's service account.
 pub(super) const ACCOUNT: &str = "system:serviceaccount:orkestra-system:orkestra";
 
 pub(super) struct Site {
@@ -28,7 +28,7 @@ pub(super) struct Site {
     started: usize,
 }
 
-/// The names of Orkestra's own CRDs.
+/// Returns the names of Orkestra's CRDs.
 pub(super) fn definitions() -> Vec<String> {
     orkestra::install::definitions()
         .into_iter()
@@ -37,7 +37,7 @@ pub(super) fn definitions() -> Vec<String> {
 }
 
 impl Site {
-    /// An empty control plane whose Pods run.
+    /// Starts an empty control plane on which Pods run.
     pub(super) fn start() -> Result<Self> {
         let cluster = ControlPlane::start(Options {
             nodes: true,
@@ -52,7 +52,7 @@ impl Site {
         })
     }
 
-    /// `ork` as that user, in the repository.
+    /// Returns a command that runs `ork` as a user, in the repository.
     pub(super) fn command(identity: &Identity, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
         command
@@ -62,24 +62,24 @@ impl Site {
         command
     }
 
-    /// What `ork` prints to the administrator; it must succeed.
+    /// Runs `ork` as the administrator, which must succeed; returns its standard output.
     pub(super) fn ork(&self, args: &[&str]) -> Result<String> {
         printed(&Self::command(&self.cluster.admin(), args).output()?, "ork")
     }
 
-    /// What `ork` prints and warns of; it must succeed.
+    /// Runs `ork` as the administrator, which must succeed; returns its standard output and standard error.
     pub(super) fn said(&self, args: &[&str]) -> Result<String> {
         let output = Self::command(&self.cluster.admin(), args).output()?;
         let warned = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok(printed(&output, "ork")? + &warned)
     }
 
-    /// What `ork` says to the administrator; it must refuse.
+    /// Runs `ork` as the administrator, which must exit with 1; returns its output.
     pub(super) fn refused(&self, args: &[&str]) -> Result<String> {
         Self::refused_as(&self.cluster.admin(), args)
     }
 
-    /// The same to that user.
+    /// Runs `ork` as a user, which must exit with 1; returns its output.
     pub(super) fn refused_as(identity: &Identity, args: &[&str]) -> Result<String> {
         let Output {
             status,
@@ -96,7 +96,7 @@ impl Site {
         Ok(said)
     }
 
-    /// What `kubectl` prints to the administrator; paths are those of the repository.
+    /// Runs `kubectl` as the administrator; returns its standard output. Paths are relative to the repository.
     pub(super) fn kubectl(&self, args: &[&str], stdin: Option<&str>) -> Result<String> {
         printed(
             &self.cluster.kubectl(&self.cluster.admin(), args, stdin)?,
@@ -104,7 +104,7 @@ impl Site {
         )
     }
 
-    /// `kubectl` as the administrator.
+    /// Returns a command that runs `kubectl` as the administrator, in the repository.
     pub(super) fn kubectl_command(&self, args: &[&str]) -> Result<Command> {
         let mut command = Command::new(self.cluster.assets().binary("kubectl")?);
         command
@@ -115,14 +115,14 @@ impl Site {
         Ok(command)
     }
 
-    /// A file with that text.
+    /// Writes a file into the folder of the control plane; returns its path.
     pub(super) fn file(&self, name: &str, text: &str) -> Result<String> {
         let path = self.cluster.folder().join(name);
         std::fs::write(&path, text)?;
         Ok(path.to_str().context("a path is not text")?.to_owned())
     }
 
-    /// Grants what the Katalog of a folder needs.
+    /// Grants the permissions that the Katalog of a folder needs.
     pub(super) fn grant(&self, folder: &str) -> Result<()> {
         let katalog = Path::new(folder).join("katalog.yaml");
         let katalog = katalog.to_str().context("a path is not text")?;
@@ -134,22 +134,22 @@ impl Site {
         .map(drop)
     }
 
-    /// Objects in the namespace of the installation.
+    /// Returns the objects of a kind in the namespace of the installation.
     pub(super) fn objects(&self, plural: &str) -> Objects {
         Objects::namespaced(&self.client, "", NAMESPACE, plural)
     }
 
-    /// The objects at a path.
+    /// Returns the objects at a path.
     pub(super) fn objects_at(&self, path: &str) -> Objects {
         Objects::at(&self.client, path)
     }
 
-    /// Cluster-scoped objects.
+    /// Returns the cluster-scoped objects of a kind.
     pub(super) fn cluster_objects(&self, plural: &str) -> Objects {
         Objects::of_cluster(&self.client, plural)
     }
 
-    /// The CRD of a kind of Orkestra's.
+    /// Returns the CRD of one of Orkestra's kinds.
     pub(super) async fn definition(&self, plural: &str) -> Result<Option<Value>> {
         let definitions = self.cluster_objects("customresourcedefinitions");
         definitions
@@ -186,7 +186,7 @@ impl Site {
         ];
         let identity = self.cluster.identity(ACCOUNT, &groups)?;
         let listen = format!("127.0.0.1:{}", free_port()?);
-        // What a Pod has of its own: an address, and a namespace.
+        // A Pod would have its own address and namespace; this process gets them as arguments.
         let own = [
             "--leader-elect-resource-namespace",
             NAMESPACE,
@@ -205,7 +205,7 @@ impl Site {
         is_ready.await.with_context(|| self.log())
     }
 
-    /// What the controller has logged.
+    /// Returns the log of the controller.
     pub(super) fn log(&self) -> String {
         self.controller
             .as_ref()
@@ -213,7 +213,7 @@ impl Site {
             .unwrap_or_default()
     }
 
-    /// Ends the controller.
+    /// Stops the controller, which must exit successfully.
     pub(super) fn stop(&mut self) -> Result<()> {
         let mut controller = self.controller.take().context("no controller runs")?;
         controller.signal(Signal::Term)?;

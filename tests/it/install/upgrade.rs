@@ -1,4 +1,4 @@
-//! Upgrades while custom resources change.
+//! Upgrades by `ork install` and `kubectl apply` while custom resources change.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::scenario::printed;
 
 const OVERLAY: &str = "config/overlays/default";
 
-/// Manifests as an earlier version printed them: the CRDs with its annotations and without their columns, and its image.
+/// Changes manifests as if version 0.0.1 had printed them: its annotations on CRDs, no additional printer columns, and its image.
 fn earlier(manifests: &str) -> Result<String> {
     let mut stream = String::new();
     for mut object in serde_saphyr::from_multiple::<Value>(manifests)? {
@@ -33,7 +33,7 @@ fn earlier(manifests: &str) -> Result<String> {
     Ok(stream)
 }
 
-/// The CRDs of the cluster are those of the version 0.0.1.
+/// Checks that `ork version --cluster` reports CRDs of version 0.0.1.
 fn is_earlier(site: &Site) -> Result<()> {
     let older = site.refused(&["version", "--cluster"])?;
     ensure!(

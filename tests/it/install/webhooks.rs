@@ -1,4 +1,4 @@
-//! What the gateway of an installation wrote goes with it.
+//! `ork uninstall` deletes the webhook configurations and policies that the gateway wrote.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ async fn registered(site: &Site) -> Result<Vec<String>> {
     Ok(all)
 }
 
-/// Starts an installation with webhooks, and waits until it has written what its Katalog asks of them; the Katalog with it.
+/// Starts an installation with webhooks and a Katalog, and waits until the configurations and policies exist; returns both.
 async fn with_webhooks() -> Result<(Site, String)> {
     let mut site = Site::start()?;
     site.ork(&["install", "--set", "webhooks.enabled=true"])?;
@@ -53,7 +53,7 @@ async fn with_webhooks() -> Result<(Site, String)> {
     let katalog = katalog.replace(r#""crdFile": "crd.yaml","#, "");
     site.kubectl(&["apply", "-f", "-"], Some(&crd.to_string()))?;
     site.file("katalog.yaml", &katalog)?;
-    site.grant(site.cluster.folder().to_str().context("no text")?)?;
+    site.grant(site.cluster.folder().to_str().context("not text")?)?;
     let port = free_port()?;
     let (listen, url) = (
         format!("--webhooks-listen=127.0.0.1:{port}"),
@@ -85,7 +85,7 @@ async fn ork_uninstall_removes_webhooks_and_policies_and_no_protection_blocks_it
     secrets.fetch("orkestra-tls").await?;
 
     the_installation_is_protected(&site).await?;
-    // Ends without its configurations: they stay, since nobody declares `cleanupOnShutdown`.
+    // The configurations stay when the controller stops, since no Katalog declares `cleanupOnShutdown`.
     site.stop()?;
     let before = registered(&site).await?;
     ensure!(before.len() >= 8, "{before:?}");
@@ -95,13 +95,13 @@ async fn ork_uninstall_removes_webhooks_and_policies_and_no_protection_blocks_it
     );
     ensure!(
         wrong.is_err(),
-        "Katalogs are refused while nobody reviews them"
+        "a Katalog was accepted although no webhook reviews it"
     );
 
     an_uninstallation_leaves_nothing(&site, &before).await?;
     ensure!(secrets.get("orkestra-tls").await?.is_none());
     ensure!(site.objects("deployments").get("orkestra").await?.is_none());
-    // Katalogs can be written again, by an installation that follows for example.
+    // Katalogs can be written again, as a later installation requires.
     eventually("Katalogs are not reviewed any more", LIMIT, async || {
         let written = site.kubectl(
             &["create", "--dry-run=server", "-f", "-"],
@@ -113,7 +113,7 @@ async fn ork_uninstall_removes_webhooks_and_policies_and_no_protection_blocks_it
     Ok(())
 }
 
-/// Has our own Deployment and `ServiceAccount` protected.
+/// Labels Orkestra's Deployment and `ServiceAccount` as protected, and waits until a deletion is denied.
 async fn the_installation_is_protected(site: &Site) -> Result<()> {
     let label = json!({ "metadata": { "labels": { "orkestra.io/deletion-protection": "true" } } });
     for plural in ["deployments", "serviceaccounts"] {
@@ -132,13 +132,13 @@ async fn the_installation_is_protected(site: &Site) -> Result<()> {
     .await
 }
 
-/// Checks that `ork uninstall` removes what it has planned to, which is all of `before`.
+/// Checks that `ork uninstall` deletes the objects that its dry run prints, and that none of `before` is left.
 async fn an_uninstallation_leaves_nothing(site: &Site, before: &[String]) -> Result<()> {
     let uninstall = ["uninstall", "--ignore-katalogs", "--timeout", "60s"];
     let planned = site.ork(&[&uninstall[..], &["--dry-run"]].concat())?;
     ensure!(
         registered(site).await? == before,
-        "a dry run removes nothing"
+        "a dry run removed an object"
     );
     let removed = site.ork(&uninstall)?;
     ensure!(

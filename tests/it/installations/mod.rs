@@ -1,4 +1,4 @@
-//! Several installations of one cluster: a kind is operated by one of them, and by nobody's word but its claim.
+//! Several installations in one cluster: each kind is operated by one installation, the one that holds the claim, a Lease.
 
 mod release;
 
@@ -10,12 +10,12 @@ use crate::private::Private;
 use crate::scenario::{CLAIMS, LIMIT, Objects, Scenario, condition};
 use crate::waters;
 
-/// The Leases by which installations claim kinds.
+/// Returns the Leases by which installations claim kinds.
 fn leases(scenario: &Scenario) -> Objects {
     scenario.objects_in(CLAIMS, "leases")
 }
 
-/// The name of the Lease of the claim on the scenario's ponds.
+/// Returns the name of the Lease that claims the scenario's ponds.
 fn claim(scenario: &Scenario) -> String {
     format!("kind-pond.{}", scenario.group)
 }
@@ -24,12 +24,12 @@ fn lease(name: &str, spec: &Value) -> Value {
     json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": name }, "spec": spec })
 }
 
-/// A Katalog of that name for the ponds of `scenario`.
+/// Returns a Katalog for the ponds of `scenario`.
 fn katalog(scenario: &Scenario, name: &str) -> Result<String> {
     Ok(waters::filled("claims/katalog.yaml", "NAME", name)?.replace("GROUP", &scenario.group))
 }
 
-/// Two installations without a controller, and a pond.
+/// Creates two installations whose controllers are not started, and a pond.
 async fn two() -> Result<(Scenario, Scenario)> {
     let mut east = Scenario::new("east").await?;
     let mut west = Scenario::new("west").await?;
@@ -71,7 +71,7 @@ async fn of_two_installations_with_one_kind_the_first_runs_it_and_the_other_says
     writes.retain(|write| !own.contains(&write.resource.as_str()));
     ensure!(writes.is_empty(), "{}", waters::lines(&writes));
 
-    // A restart of either decides as before.
+    // A restart does not change which installation holds the claim.
     west.kill9()?;
     west.start().await?;
     west.katalog_is("western", "False", "Conflict").await?;
@@ -103,7 +103,7 @@ async fn files_that_run_claim_their_kinds_and_give_them_back_when_they_end() -> 
     let message = waters::row(&refused, "pond").map_or("", |row| waters::text(row, "/message"));
     ensure!(message.contains("ork run on"), "{message}");
 
-    // One that was killed goes on with its claims.
+    // A process that was killed keeps its claims after a restart.
     east.kill9()?;
     east.run(&[]).await?;
     maps.patch("north-pond", &json!({ "data": { "by": "somebody" } }))
@@ -124,7 +124,7 @@ async fn forged_and_stale_claims_block_nobody_and_a_claim_goes_with_its_katalog(
     scenario.grant(&text).await?;
     scenario.install(&waters::crds()?).await?;
     let (leases, name) = (leases(&scenario), claim(&scenario));
-    // An installation that was last alive long ago.
+    // The claim is held by an installation that renewed its Lease long ago.
     let gone = format!("gone/{}", scenario.namespace);
     let mut forged = lease(&name, &json!({ "holderIdentity": gone }));
     forged["metadata"]["annotations"] = json!({ "orkestra.orkspace.io/katalog": "///\u{7f}", "orkestra.orkspace.io/katalog-uid": "x".repeat(4096) });
@@ -143,10 +143,10 @@ async fn forged_and_stale_claims_block_nobody_and_a_claim_goes_with_its_katalog(
             "/metadata/annotations/orkestra.orkspace.io~1katalog-uid",
         ) == uid
     };
-    let held = leases.until(&name, "is ours", LIMIT, is_ours).await?;
+    let held = leases.until(&name, "is held", LIMIT, is_ours).await?;
     let holder = held["spec"]["holderIdentity"].clone();
 
-    // Whoever writes it while it runs, or deletes it, does not stop the operator for long.
+    // If another client changes or deletes the claim, the operator restores it and continues.
     let forge = json!({ "spec": { "holderIdentity": "nobody/there" } });
     leases.patch(&name, &forge).await?;
     leases
@@ -155,7 +155,7 @@ async fn forged_and_stale_claims_block_nobody_and_a_claim_goes_with_its_katalog(
         })
         .await?;
     leases.delete(&name).await?;
-    leases.until(&name, "is back", LIMIT, is_ours).await?;
+    leases.until(&name, "exists again", LIMIT, is_ours).await?;
     waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
     let maps = scenario.objects("configmaps");
     maps.until_equal("north-pond", "/data/by", json!("waters"), LIMIT)
@@ -184,7 +184,7 @@ async fn without_the_permission_to_claim_nothing_runs_and_the_katalog_says_why()
         message.contains("leases") && message.contains(CLAIMS),
         "{message}"
     );
-    // It never ran: there is nothing to let go.
+    // The operator never ran, so there are no resources to release.
     scenario.objects("katalogs").delete("waters").await?;
     let katalogs = scenario.objects("katalogs");
     katalogs.until_gone("waters", LIMIT).await?;
@@ -212,7 +212,7 @@ async fn without_our_own_crds_the_log_names_the_command_and_retries_become_rare(
         Ok(controller.log().contains(command).then_some(()))
     })
     .await?;
-    let times = eventually("it was tried five times", LIMIT, async || {
+    let times = eventually("Katalogs were listed five times", LIMIT, async || {
         let events = private.cluster.audit_since(mark)?;
         let tries = events
             .iter()
@@ -221,7 +221,7 @@ async fn without_our_own_crds_the_log_names_the_command_and_retries_become_rare(
         Ok((times.len() > 4).then_some(times))
     })
     .await?;
-    // Each wait is about twice as long as the one before.
+    // Each wait is about twice as long as the previous one.
     let (first, fourth) = (
         times[1].duration_since(times[0]),
         times[4].duration_since(times[3]),

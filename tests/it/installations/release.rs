@@ -1,4 +1,4 @@
-//! Katalogs that are deleted: in conflict, before they ever ran, and where the release of their resources fails.
+//! Deletion of Katalogs that are in conflict, that never ran, or whose resources cannot be released.
 
 use std::time::Duration;
 
@@ -30,11 +30,11 @@ async fn a_katalog_in_conflict_that_is_deleted_with_its_resources_takes_none_of_
     let child = maps
         .until_equal("north-pond", "/data/by", json!("elder"), LIMIT)
         .await?;
-    // A creation timestamp counts whole seconds.
+    // Creation timestamps have whole seconds: wait, so that the second Katalog is the younger one.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     scenario.apply(&younger)?;
     scenario.katalog_is("younger", "False", "Conflict").await?;
-    // Whoever may write a status makes nobody's kinds its own.
+    // A forged `status.operated` does not make the kind belong to the younger Katalog.
     let operated = json!([{ "group": scenario.group, "kind": "Pond", "plural": "ponds", "version": "v1alpha1" }]);
     let forged = json!({ "status": { "operated": operated } }).to_string();
     scenario.kubectl(&[
@@ -69,12 +69,12 @@ async fn a_katalog_in_conflict_that_is_deleted_with_its_resources_takes_none_of_
 async fn a_katalog_that_never_ran_goes_at_once() -> Result<()> {
     let mut scenario = Scenario::new("never").await?;
     let text = katalog(&scenario, "waters")?;
-    // The install role, and the permissions on another kind.
+    // The scenario grants the permissions of the installation, and those on another kind.
     let lakes = text.replace("Pond", "Lake").replace("ponds", "lakes");
     scenario.grant(&lakes).await?;
     scenario.start().await?;
     let katalogs = scenario.objects("katalogs");
-    // Neither the CRD nor the permissions; then the CRD; then a revision that is invalid.
+    // First without the CRD and the permissions, then with the CRD only, then with an invalid revision.
     scenario.apply(&text)?;
     scenario.katalog_is("waters", "False", "Waiting").await?;
     katalogs.delete("waters").await?;
@@ -126,7 +126,7 @@ async fn a_katalog_that_cannot_be_released_says_why_and_how_to_let_it_go() -> Re
             "command" => the_command_lets_it_go(&scenario, way).await?,
             _ => {
                 the_command_lets_it_go_by_force(&scenario, way).await?;
-                // The controller runs, so it holds the claim until it has released what the command left behind.
+                // The controller holds the claim until it has released the resources that the command left behind.
                 for role in &roles {
                     scenario.put_role(role).await?;
                 }
@@ -139,7 +139,7 @@ async fn a_katalog_that_cannot_be_released_says_why_and_how_to_let_it_go() -> Re
     scenario.check_running()
 }
 
-/// Takes the right to patch ponds away: the finalizer can no longer be taken off.
+/// Removes the permission to patch ponds, which is needed to remove the finalizer.
 async fn forbid_to_patch_ponds(scenario: &Scenario, roles: &[ClusterRole]) -> Result<()> {
     for role in roles {
         let mut less = role.clone();
@@ -155,10 +155,11 @@ async fn forbid_to_patch_ponds(scenario: &Scenario, roles: &[ClusterRole]) -> Re
         .await
 }
 
-/// Waits until the Katalog names the resources that it waits for, or how to let it go, and checks that it is terminating.
+/// Waits until the Katalog's message names the resources that it waits for, or the annotation that releases it, and checks that
+/// the reason is `Terminating`.
 async fn the_katalog_says_why_it_stays(katalogs: &Objects) -> Result<()> {
     let stuck = katalogs
-        .until("waters", "says why it stays", LIMIT, |katalog| {
+        .until("waters", "reports the reason", LIMIT, |katalog| {
             let ready = condition(katalog, "Ready");
             let message = ready.map_or("", |ready| waters::text(ready, "/message"));
             ["Pond", "ponds", "orkestra.orkspace.io/release=true"]
@@ -173,7 +174,8 @@ async fn the_katalog_says_why_it_stays(katalogs: &Objects) -> Result<()> {
     Ok(())
 }
 
-/// Lets the Katalog go by the annotation, after which an Event says what is left, and frees the pond.
+/// Releases the Katalog by the annotation, waits for the Event that reports the remaining resources, and removes the pond's
+/// finalizer.
 async fn the_annotation_lets_it_go(scenario: &Scenario, pond: &str) -> Result<()> {
     let (katalogs, ponds) = (scenario.objects("katalogs"), scenario.objects("ponds"));
     scenario.kubectl(&[
@@ -188,7 +190,7 @@ async fn the_annotation_lets_it_go(scenario: &Scenario, pond: &str) -> Result<()
     ponds.patch(pond, &patch).await.map(drop)
 }
 
-/// Lets the Katalog go by `ork release`, which frees the pond, too.
+/// Releases the Katalog by `ork release`, and checks that it also removes the pond's finalizer.
 async fn the_command_lets_it_go(scenario: &Scenario, pond: &str) -> Result<()> {
     let (katalogs, ponds) = (scenario.objects("katalogs"), scenario.objects("ponds"));
     let mut command = scenario.command_as(&scenario.cluster.admin());
@@ -206,7 +208,7 @@ async fn the_command_lets_it_go(scenario: &Scenario, pond: &str) -> Result<()> {
     Ok(())
 }
 
-/// Lets the Katalog go by `ork release --force` without the permission to free the pond, and frees it.
+/// Releases the Katalog by `ork release --force` as a user who cannot patch the pond, and removes the pond's finalizer.
 async fn the_command_lets_it_go_by_force(scenario: &Scenario, pond: &str) -> Result<()> {
     let (katalogs, ponds) = (scenario.objects("katalogs"), scenario.objects("ponds"));
     let release = |flags: &[&str]| {
@@ -225,14 +227,14 @@ async fn the_command_lets_it_go_by_force(scenario: &Scenario, pond: &str) -> Res
     ponds.patch(pond, &patch).await.map(drop)
 }
 
-/// Waits for the Event that says what a Katalog has left behind.
+/// Waits for the Event that reports which resources a Katalog has left behind.
 async fn said_what_is_left(scenario: &Scenario) -> Result<()> {
     let path = format!(
         "/apis/events.k8s.io/v1/namespaces/{}/events",
         scenario.namespace
     );
     let events = Objects::at(&scenario.client, &path);
-    eventually("an Event says what is left behind", LIMIT, async || {
+    eventually("an Event reports the remaining ponds", LIMIT, async || {
         let events = events.list().await?;
         let reported = events.iter().any(|event| {
             event["reason"] == "LeftBehind" && waters::text(event, "/note").contains("ponds")

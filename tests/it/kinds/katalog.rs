@@ -1,11 +1,11 @@
-//! The Katalog that declares a child of each kind, put together from the files of `tests/inputs/kinds`.
+//! The Katalog that declares a child of each kind, merged from the files of `tests/inputs/kinds`.
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Map, Value};
 
-/// The Katalog that has all of them, and the custom resources.
+/// The merged Katalog, and the custom resources of all files.
 pub(super) struct All {
     katalog: Value,
     pub(super) resources: Vec<Value>,
@@ -42,20 +42,20 @@ impl All {
         Ok(serde_json::to_string(&self.katalog)?)
     }
 
-    /// The same without that list.
+    /// Returns the Katalog without one list of children.
     pub(super) fn without(&self, list: &str) -> Result<String> {
         let mut katalog = self.katalog.clone();
         let operators = katalog["spec"]["crds"].as_object_mut();
         for operator in operators.into_iter().flat_map(|map| map.values_mut()) {
             let blocks = operator["operatorBox"].as_object_mut();
             for block in blocks.into_iter().flat_map(|map| map.values_mut()) {
-                block.as_object_mut().context("a block")?.remove(list);
+                block.as_object_mut().context("not a block")?.remove(list);
             }
         }
         Ok(serde_json::to_string(&katalog)?)
     }
 
-    /// How many children are declared; an Ingress with a certificate is two.
+    /// Returns the number of declared children; an Ingress with a certificate counts as two.
     pub(super) fn count(&self) -> usize {
         let operators = self.katalog["spec"]["crds"]
             .as_object()
@@ -71,7 +71,7 @@ impl All {
     }
 }
 
-/// Puts a tree into another; what both have is the same, but for lists: of two entries both are there.
+/// Merges a tree into another. Values that both have are equal, except for lists, which are concatenated.
 fn merge(into: &mut Value, other: Value) {
     match (into, other) {
         (Value::Object(map), Value::Object(others)) => {

@@ -1,8 +1,8 @@
-//! Every kind of child with a short form, each with every field of it set: made, kept without a write, followed, repaired,
-//! removed, with exactly the rights that are derived for it.
+//! Every kind of child that has a short form, with all fields set: it is created, not written without a change, updated, repaired
+//! and deleted, with exactly the permissions that `ork generate rbac` derives.
 //!
-//! The Katalogs of `tests/inputs/kinds`, one a kind, are put together: what lives in namespaces is made for a Pond, what
-//! does not for a Lake.
+//! The Katalogs of `tests/inputs/kinds`, one per kind, are merged: namespaced children belong to a Pond, cluster-scoped ones to a
+//! Lake.
 
 mod katalog;
 
@@ -19,27 +19,27 @@ use self::katalog::All;
 use crate::scenario::{LIMIT, Objects, Scenario, condition};
 use crate::waters;
 
-/// In which nothing must be written.
+/// The time during which nothing may be written.
 const QUIET: Duration = Duration::from_secs(3);
-/// How long a label may take to be followed by everything, or everything to be gone.
+/// The time within which all children must have a changed label, or must be deleted.
 const ALL: Duration = Duration::from_mins(1);
 
-/// A child that is declared: its list in a block, and its name.
+/// A declared child: its resource and its name.
 struct Declared {
     plural: String,
     group: String,
     name: String,
-    /// Jobs, and Secrets with certificates: what they say beside is not followed at once.
+    /// True for Jobs, and for Secrets with generated values: their labels are not updated at once.
     is_once: bool,
 }
 
-/// The rules about the kinds of the children, of the roles that `ork generate rbac` prints.
+/// The rules about kinds of children, from the roles that `ork generate rbac` prints.
 struct Rights(BTreeSet<(String, String, String)>);
 
 impl Rights {
     fn of(roles: &[ClusterRole]) -> Self {
         let all = roles.iter().flat_map(|role| role.rules.iter().flatten());
-        // What our own install role allows is no child's; what roles give is not used by ourselves.
+        // Skip rules of the install role, and permissions that the operator only grants through Roles that it creates.
         let of_children = all.filter(|rule| {
             let has = |verb: &str| rule.verbs.iter().any(|known| known == verb);
             has("create") && has("delete") && has("watch")
@@ -57,7 +57,7 @@ impl Rights {
         Self(rights)
     }
 
-    /// The kinds, by group and plural.
+    /// Returns the kinds, as pairs of group and plural.
     fn kinds(&self) -> BTreeSet<(String, String)> {
         let kinds = self.0.iter();
         kinds
@@ -66,7 +66,7 @@ impl Rights {
     }
 }
 
-/// The collection of a kind: in the scenario's namespace, or of the cluster.
+/// Returns the objects of a kind, in the scenario's namespace if the kind is namespaced.
 fn collection(scenario: &Scenario, group: &str, plural: &str) -> Objects {
     let known = named(plural).filter(|known| *known.group == *group);
     let version = known.as_ref().map_or("v1", |known| &known.version);
@@ -84,7 +84,7 @@ fn collection(scenario: &Scenario, group: &str, plural: &str) -> Objects {
     Objects::at(&scenario.client, &path)
 }
 
-/// The scenario's children that exist and do not end.
+/// Returns the scenario's children that exist and are not being deleted.
 async fn children(scenario: &Scenario, rights: &Rights) -> Result<Vec<(Declared, Value)>> {
     let katalog = format!("{}.kinds", scenario.namespace);
     let mut all = Vec::new();
@@ -110,7 +110,7 @@ async fn children(scenario: &Scenario, rights: &Rights) -> Result<Vec<(Declared,
     Ok(all)
 }
 
-/// Waits until all of them have that team.
+/// Waits until `count` children exist and all have the label `team`.
 async fn until_team(scenario: &Scenario, rights: &Rights, team: &str, count: usize) -> Result<()> {
     eventually(
         &format!("all children are of team {team}"),
@@ -135,7 +135,7 @@ async fn until_team(scenario: &Scenario, rights: &Rights, team: &str, count: usi
     .await
 }
 
-/// What the custom resources say.
+/// Returns the reason and message of the condition `Ready` of each custom resource.
 async fn failures(scenario: &Scenario) -> Result<Vec<String>> {
     let mut reported = Vec::new();
     for plural in ["ponds", "lakes"] {
@@ -152,7 +152,7 @@ async fn failures(scenario: &Scenario) -> Result<Vec<String>> {
 }
 
 async fn until_passed(scenario: &Scenario, since: [f64; 2]) -> Result<()> {
-    eventually("both operators had a pass", LIMIT, async || {
+    eventually("both operators reconciled", LIMIT, async || {
         let [pond, lake] = passes(scenario).await?;
         ensure!(pond > since[0] && lake > since[1], "{pond}, {lake}");
         Ok(Some(()))
@@ -186,13 +186,13 @@ async fn set(scenario: &Scenario, spec: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Kubernetes changes some fields never: it says so, and nothing else stops.
+/// Checks that a change of an immutable field is reported as `ImmutableField` until it is reverted.
 async fn ensure_immutable_is_reported(scenario: &Scenario) -> Result<()> {
     let ponds = scenario.objects("ponds");
     ponds
         .patch("all", &json!({ "spec": { "disk": "2Gi" } }))
         .await?;
-    let what = "says that a StatefulSet's volumes cannot be changed";
+    let what = "reports that a StatefulSet's volumes cannot be changed";
     ponds
         .until("all", what, LIMIT, |pond| {
             condition(pond, "Ready").is_some_and(|ready| {
@@ -207,7 +207,7 @@ async fn ensure_immutable_is_reported(scenario: &Scenario) -> Result<()> {
         .patch("all", &json!({ "spec": { "disk": "1024Mi" } }))
         .await?;
     ponds
-        .until("all", "goes on", LIMIT, |pond| {
+        .until("all", "recovers", LIMIT, |pond| {
             condition(pond, "Ready").is_some_and(|ready| ready["reason"] != "ImmutableField")
         })
         .await?;
@@ -247,7 +247,7 @@ pub(crate) async fn every_kind_is_made_kept_without_a_write_followed_repaired_an
     ensure_rights_are_used(&scenario, &rights, start)
 }
 
-/// Asks both operators for another pass and checks that it writes nothing.
+/// Requests another reconcile pass of both operators, and checks that it writes nothing.
 async fn ensure_second_pass_writes_nothing(scenario: &Scenario) -> Result<()> {
     let (mark, before) = (Scenario::mark()?, passes(scenario).await?);
     for plural in ["ponds", "lakes"] {
@@ -266,7 +266,7 @@ async fn ensure_second_pass_writes_nothing(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Restarts the controller and checks that its first passes write nothing.
+/// Restarts the controller, and checks that its first reconcile passes write nothing.
 async fn ensure_restart_writes_nothing(scenario: &mut Scenario) -> Result<()> {
     let mark = Scenario::mark()?;
     scenario.terminate()?;
@@ -276,7 +276,7 @@ async fn ensure_restart_writes_nothing(scenario: &mut Scenario) -> Result<()> {
     ensure_no_write(scenario, mark, "a restart")
 }
 
-/// Changes the team and checks that all children follow, the Pod as a new one.
+/// Changes the team, and checks that all children have it and that the Pod is replaced.
 async fn ensure_team_is_followed(scenario: &Scenario, rights: &Rights, count: usize) -> Result<()> {
     let pods = scenario.objects("pods");
     let pod = pods.fetch("all-test").await?["metadata"]["uid"].clone();
@@ -284,18 +284,18 @@ async fn ensure_team_is_followed(scenario: &Scenario, rights: &Rights, count: us
     until_team(scenario, rights, "bitterns", count).await?;
     ensure!(
         pods.fetch("all-test").await?["metadata"]["uid"] != pod,
-        "a Pod whose variables change is made anew"
+        "the Pod was not replaced although its variables changed"
     );
     Ok(())
 }
 
-/// Takes the label by which they are watched from all children, and checks that they are adopted and repaired.
+/// Removes the label that watches select from all children, and checks that they are found and repaired.
 async fn ensure_unlabelled_children_return(
     scenario: &Scenario,
     rights: &Rights,
     count: usize,
 ) -> Result<()> {
-    // Without its label an object leaves the watch: what is to be made is there, and is ours.
+    // Without the label, an object disappears from the watch: the operator tries to create it, and finds its own object.
     let mut made = children(scenario, rights).await?;
     made.retain(|(declared, _)| !declared.is_once);
     let gone = json!({ "metadata": { "labels": { "orkestra.orkspace.io/managed": null, "team": "thieves" } } });
@@ -320,14 +320,14 @@ async fn until_count(scenario: &Scenario, rights: &Rights, count: usize) -> Resu
     .await
 }
 
-/// Each right on a child's kind was used, and none was lacking.
+/// Checks that each permission on a child's kind was used, and that no request was denied.
 fn ensure_rights_are_used(scenario: &Scenario, rights: &Rights, start: Mark) -> Result<()> {
     let requests = scenario.requests_since(start)?;
     let refused: Vec<_> = requests
         .iter()
         .filter(|request| request.code == 403)
         .collect();
-    ensure!(refused.is_empty(), "refused: {refused:#?}");
+    ensure!(refused.is_empty(), "denied: {refused:#?}");
     let used: BTreeSet<_> = requests
         .iter()
         .filter(|request| request.subresource.is_empty())
@@ -340,9 +340,9 @@ fn ensure_rights_are_used(scenario: &Scenario, rights: &Rights, start: Mark) -> 
         })
         .collect();
     let is_needed_unseen = |(verb, _, resource): &(String, String, String)| match verb.as_str() {
-        // An apply that creates is authorised as both, and logged as a patch.
+        // A server-side apply that creates an object needs `create` and `patch`, and is logged as `patch`.
         "create" => resource != "jobs",
-        // A Job is read only where an object of its name is in the way.
+        // A Job is read only if another object has its name.
         "get" => resource == "jobs",
         _ => false,
     };

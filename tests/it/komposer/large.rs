@@ -1,4 +1,4 @@
-//! Compositions that are larger than an object of the API server may be.
+//! Compositions that are larger than the size limit of an API object.
 
 use anyhow::{Result, ensure};
 use orkestra_core::value;
@@ -9,7 +9,7 @@ use super::{
     remote::{Remote, lakes},
 };
 
-/// A comment of about that many bytes that hardly compresses: digits of hashes.
+/// Returns a YAML comment of at least `bytes` bytes that hardly compresses: digits of hashes.
 fn noise(seed: &str, bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 64);
     let mut last = seed.to_owned();
@@ -26,7 +26,7 @@ fn noise(seed: &str, bytes: usize) -> String {
 const MORE: [&str; 3] = ["marsh", "moor", "fen"];
 
 impl Remote {
-    /// Publishes three more Katalogs, each with a comment of so many bytes.
+    /// Publishes the Katalogs of [`MORE`], each with a comment of `bytes` bytes.
     fn publish_more(&self, bytes: usize) {
         for name in MORE {
             let text = format!(
@@ -37,7 +37,7 @@ impl Remote {
         }
     }
 
-    /// Publishes Lakes of this depth with a comment of so many bytes.
+    /// Publishes the Katalog of Lakes with a depth and a comment of `bytes` bytes.
     fn publish_lakes(&self, depth: &str, bytes: usize) -> Result<()> {
         let lakes = lakes()?.replace("depth: \"7\"", &format!("depth: \"{depth}\""));
         let text = noise(depth, bytes) + &self.scenario.text(&lakes);
@@ -70,7 +70,7 @@ async fn a_composition_of_megabytes_is_stored_in_parts_and_one_that_is_too_large
 
     it_is_stored_in_small_parts(&remote, &komposer).await?;
 
-    // It is read again after a restart, while the registry is unreachable.
+    // After a restart, the stored composition is read while the registry is unreachable.
     remote.registry.stop();
     remote.scenario.kill9()?;
     remote.scenario.start().await?;
@@ -78,7 +78,7 @@ async fn a_composition_of_megabytes_is_stored_in_parts_and_one_that_is_too_large
     maps.delete("south-lake").await?;
     remote.children("green", "8", "slow").await?;
 
-    // One that is too large even when compressed is refused; what ran runs on, after another restart too.
+    // A composition that is too large even when compressed is refused. The stored one keeps running, also after a restart.
     remote.registry.restart().await?;
     remote.publish_more(7 << 19);
     let parts = ["KiB when compressed", "7168 KiB"];
@@ -95,7 +95,7 @@ async fn a_composition_of_megabytes_is_stored_in_parts_and_one_that_is_too_large
     )
     .await?;
 
-    // A small one follows.
+    // A small composition is accepted again.
     remote.publish_more(1 << 10);
     remote.publish_lakes("5", 1 << 10)?;
     remote.children("green", "5", "slow").await?;
@@ -103,7 +103,7 @@ async fn a_composition_of_megabytes_is_stored_in_parts_and_one_that_is_too_large
     remote.scenario.check_running()
 }
 
-/// Checks that each object of the composition is small enough, and that the first one is the revision that the status names.
+/// Checks that the composition of the revision in the status has two to seven parts, and that each object is small enough.
 async fn it_is_stored_in_small_parts(remote: &Remote, komposer: &Value) -> Result<()> {
     let revisions = remote
         .scenario

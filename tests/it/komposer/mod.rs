@@ -1,4 +1,4 @@
-//! Komposers of the cluster.
+//! Komposers in the cluster: operators of several sources, approval of permissions, conflicts, and suspension.
 
 mod large;
 mod registry;
@@ -19,7 +19,7 @@ fn komposers(scenario: &Scenario) -> Objects {
     Objects::at(&scenario.client, &path)
 }
 
-/// Waits until the Komposer's current generation is judged and its condition `Ready` has that status and reason, with a message
+/// Waits until the Komposer's current generation is observed and its condition `Ready` has the status and reason, with a message
 /// that contains all of `parts`.
 async fn is(
     scenario: &Scenario,
@@ -43,7 +43,7 @@ async fn is(
         .await
 }
 
-/// A `ConfigMap` that holds a Katalog.
+/// Returns a `ConfigMap` that contains a Katalog.
 fn holder(scenario: &Scenario, katalog: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "ponds" },
@@ -68,7 +68,7 @@ async fn child(scenario: &Scenario, name: &str, field: &str, value: &str) -> Res
     Ok(())
 }
 
-/// A scenario whose Komposer runs an operator of a `ConfigMap` and one of a suspended Katalog.
+/// Returns a scenario whose Komposer runs an operator from a `ConfigMap` and one from a suspended Katalog.
 async fn running(prefix: &str) -> Result<Scenario> {
     let mut scenario = Scenario::new(prefix).await?;
     let [ponds, lakes, komposer] =
@@ -95,7 +95,7 @@ pub(crate) async fn a_komposer_runs_operators_of_its_sources_and_a_change_of_one
     let komposer = komposers(&scenario).fetch("waters").await?;
     ensure!(komposer["status"]["ready"] == "2/2", "{komposer}");
     both_sources_are_listed_with_their_digests(&komposer)?;
-    // The source itself runs nothing, and claims nothing.
+    // The suspended Katalog itself runs no operator and claims no kind.
     scenario.katalog_is("lakes", "False", "Suspended").await?;
     waters::pond(&scenario, "north", &json!({})).await?;
     waters::lake(&scenario, "south", &json!({})).await?;
@@ -111,7 +111,7 @@ pub(crate) async fn a_komposer_runs_operators_of_its_sources_and_a_change_of_one
     let ponds = input("komposer/ponds.yaml")?;
     a_change_of_one_source_touches_its_operator_alone(&scenario, &ponds).await?;
 
-    // A broken version: the last good one runs on.
+    // An invalid change of the source: the last valid version keeps running.
     hold(&scenario, &ponds.replace("configMaps:", "configMapz:")).await?;
     let parts = ["configmap/ponds/katalog.yaml:", "configMapz"];
     is(&scenario, "waters", ("False", "InvalidRevision"), &parts).await?;
@@ -126,7 +126,7 @@ pub(crate) async fn a_komposer_runs_operators_of_its_sources_and_a_change_of_one
     scenario.check_running()
 }
 
-/// Checks the sources that the Komposer's status lists.
+/// Checks that the Komposer's status lists both sources, each with a digest.
 fn both_sources_are_listed_with_their_digests(komposer: &Value) -> Result<()> {
     let rows = komposer["status"]["sources"]
         .as_array()
@@ -144,7 +144,7 @@ fn both_sources_are_listed_with_their_digests(komposer: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Changes one source, and checks that only its operator does something.
+/// Changes one source, and checks that no request is about the kind or the child of the other one.
 async fn a_change_of_one_source_touches_its_operator_alone(
     scenario: &Scenario,
     ponds: &str,
@@ -162,7 +162,8 @@ async fn a_change_of_one_source_touches_its_operator_alone(
     Ok(())
 }
 
-/// Deletes a source and restarts the controller: what ran runs on. The source returns, and is followed.
+/// Deletes a source and restarts the controller. Checks that the operator keeps running, and that it uses the source again once
+/// that is created again.
 async fn what_ran_runs_on_without_its_source(scenario: &mut Scenario, ponds: &str) -> Result<()> {
     let maps = scenario.objects("configmaps");
     maps.delete("ponds").await?;
@@ -191,7 +192,7 @@ async fn what_ran_runs_on_without_its_source(scenario: &mut Scenario, ponds: &st
     Ok(())
 }
 
-/// Deletes the Komposer, and checks that it lets go of these custom resources, each with its plural.
+/// Deletes the Komposer, and checks that the custom resources, given by plural and name, have no finalizers.
 async fn its_deletion_lets_go_of(scenario: &Scenario, resources: &[(&str, &str)]) -> Result<()> {
     komposers(scenario).delete("waters").await?;
     komposers(scenario).until_gone("waters", LIMIT).await?;
@@ -227,7 +228,7 @@ async fn a_source_that_needs_more_permissions_waits_for_approval_and_others_roll
         waters::text(&rows[0], "/message").contains("serviceaccounts"),
         "{rows:?}"
     );
-    // The other source rolls on meanwhile.
+    // Changes of the other source are applied while this one waits for approval.
     let lakes = input("komposer/lakes.yaml")?;
     scenario.apply(&lakes.replace("depth: \"7\"", "depth: \"9\""))?;
     child(&scenario, "south-lake", "depth", "9").await?;
@@ -271,7 +272,7 @@ async fn a_katalog_and_a_komposer_claim_kinds_as_two_katalogs_do_and_a_komposer_
     let ponds = input("komposer/ponds.yaml")?;
     waters::pond(&scenario, "north", &json!({})).await?;
     child(&scenario, "north-pond", "colour", "green").await?;
-    // Of the same name as the Komposer: they are told apart by their kind.
+    // A Katalog with the same name as the Komposer: owners are distinguished by their kind.
     let same = ponds
         .replace("name: ponds\n", "name: waters\n")
         .replace("green", "black");

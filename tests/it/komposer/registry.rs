@@ -1,5 +1,5 @@
-//! A small OCI registry in this process: in memory, anonymous, without referrers API. It counts requests, can be stopped and
-//! started at the same address, and can lie. The genuine registry is in `tests/registry`.
+//! A small OCI registry in this process: in memory, anonymous, without referrers API. It records requests, can be stopped and
+//! restarted at the same address, and can serve wrong content. The tests with a real registry are in `tests/registry`.
 //!
 //! Source: OCI Distribution Specification 1.1.
 
@@ -24,9 +24,9 @@ use sha2::{Digest as _, Sha256};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// A registry. It stops when this is dropped.
+/// A registry that stops when this value is dropped.
 pub(crate) struct Registry {
-    /// Host and port.
+    /// The host and port.
     pub(crate) host: String,
     address: SocketAddr,
     content: Arc<Mutex<Content>>,
@@ -36,7 +36,7 @@ pub(crate) struct Registry {
 #[derive(Default)]
 struct Content {
     blobs: HashMap<String, Bytes>,
-    /// By repository and digest: media type and content.
+    /// Media type and content of manifests, by repository and digest.
     manifests: HashMap<(String, String), (String, Bytes)>,
     /// Digests by repository and tag.
     tags: BTreeMap<(String, String), String>,
@@ -58,7 +58,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Refuses connections from now on.
+    /// Stops the server: further connections are refused.
     pub(crate) fn stop(&self) {
         self.stop.cancel();
     }
@@ -79,14 +79,14 @@ impl Registry {
             .with_state(Arc::clone(&self.content));
         tokio::spawn(async move {
             tokio::select! {
-                // It ends with the test.
+                // The server runs until the test ends.
                 _ = axum::serve(listener, router) => {}
                 () = stop.cancelled() => {}
             }
         });
     }
 
-    /// The requests since the last call: `GET /v2/…`.
+    /// Returns the requests since the last call, such as `GET /v2/…`.
     pub(crate) fn seen(&self) -> Vec<String> {
         std::mem::take(&mut self.content.lock().seen)
     }
@@ -98,8 +98,8 @@ impl Registry {
         found.with_context(|| format!("there is no {repository}:{tag}"))
     }
 
-    /// Makes a Katalog the content of `repository:stable` without any check, as another tool would. With `is_tampered`, the
-    /// served bytes differ from their digest.
+    /// Stores a Katalog as `repository:stable` without validation, as another tool would. If `is_tampered` is true, the served
+    /// bytes do not match their digest.
     pub(crate) fn publish(&self, repository: &str, katalog: &str, is_tampered: bool) {
         let mut content = self.content.lock();
         let config = content.put_blob(b"{}", b"{}");
@@ -225,7 +225,7 @@ impl Content {
 fn digest(content: &[u8]) -> String {
     let mut text = "sha256:".to_owned();
     for byte in Sha256::digest(content) {
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text

@@ -1,4 +1,4 @@
-//! Komposers whose sources are in a registry.
+//! Komposers whose sources are in a registry: updates, outages, signatures and locks.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use super::{child, is, its_deletion_lets_go_of, komposers, registry::Registry};
 use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
 
-/// Another kind beside Pond and Lake, for a third source.
+/// Turns a text about Ponds into one about a third kind, Rivers.
 fn rivers(text: &str) -> String {
     let text = text.replace("Pond", "River").replace("pond", "river");
     text.replace("colour: green", "flow: slow")
 }
 
-/// A scenario with a registry. Its Komposer takes Ponds, which must be signed with `key`, Lakes and Rivers from there.
+/// A scenario with a registry. Its Komposer reads three sources from it: Ponds, which must be signed with `key`, Lakes and Rivers.
 pub(super) struct Remote {
     pub(super) scenario: Scenario,
     pub(super) registry: Registry,
@@ -73,7 +73,7 @@ impl Remote {
         Ok(remote)
     }
 
-    /// Pushes a Katalog as `k/NAME:stable`.
+    /// Pushes a Katalog to `k/NAME:stable`.
     fn push(&self, name: &str, katalog: &str) -> Result<()> {
         let file = self
             .scenario
@@ -90,7 +90,7 @@ impl Remote {
         format!("oci://{}/k/{name}:stable", self.registry.host)
     }
 
-    /// Signs the Ponds.
+    /// Signs the Katalog of Ponds.
     fn sign(&self, key: &std::path::Path) -> Result<()> {
         let key = key.to_str().context("a path is not text")?;
         self.scenario
@@ -98,14 +98,14 @@ impl Remote {
         Ok(())
     }
 
-    /// Waits until the children of all three have these values.
+    /// Waits until the children of the three kinds have these values.
     pub(super) async fn children(&self, colour: &str, depth: &str, flow: &str) -> Result<()> {
         child(&self.scenario, "north-pond", "colour", colour).await?;
         child(&self.scenario, "south-lake", "depth", depth).await?;
         child(&self.scenario, "west-river", "flow", flow).await
     }
 
-    /// Waits until the Komposer is not ready for that reason, and checks the colour of the Ponds.
+    /// Waits until the Komposer is not ready with a reason, and until the child of the Pond has a colour.
     pub(super) async fn fails(&self, reason: &str, parts: &[&str], colour: &str) -> Result<()> {
         is(&self.scenario, "waters", ("False", reason), parts).await?;
         child(&self.scenario, "north-pond", "colour", colour).await
@@ -131,7 +131,7 @@ async fn a_komposer_of_a_registry_follows_its_sources_and_runs_on_without_them()
     let mut remote = Remote::running("remote").await?;
     let komposer = komposers(&remote.scenario).fetch("waters").await?;
     ensure!(komposer["status"]["ready"] == "3/3", "{komposer}");
-    // Longer than counts wait to be written.
+    // The window is longer than the delay before counts are written.
     let window = std::time::Duration::from_secs(7);
     remote.scenario.until_settled(window, LIMIT).await?;
 
@@ -140,7 +140,7 @@ async fn a_komposer_of_a_registry_follows_its_sources_and_runs_on_without_them()
     let deep = lakes()?.replace("depth: \"7\"", "depth: \"9\"");
     a_new_version_touches_its_operator_alone(&remote, &deep).await?;
 
-    // A broken version: the last good one runs on.
+    // An invalid version of a source: the last valid one keeps running.
     let broken = remote
         .scenario
         .text(&deep.replace("configMaps:", "configMapz:"));
@@ -152,7 +152,7 @@ async fn a_komposer_of_a_registry_follows_its_sources_and_runs_on_without_them()
     remote.fails("InvalidRevision", &parts, "green").await?;
     remote.children("green", "9", "slow").await?;
 
-    // The registry is unreachable, and the controller restarts: everything runs.
+    // The controller restarts while the registry is unreachable: all operators run.
     remote.push("lakes", &deep)?;
     remote.runs().await?;
     remote.registry.stop();
@@ -179,7 +179,7 @@ async fn a_komposer_of_a_registry_follows_its_sources_and_runs_on_without_them()
     remote.scenario.check_running()
 }
 
-/// Checks that unchanged, each source costs one small request in each interval of a second, and nothing is written.
+/// Checks that each unchanged source leads to one HEAD request per interval of a second, and to no writes.
 async fn unchanged_sources_cost_one_small_request_each(
     remote: &Remote,
     window: std::time::Duration,
@@ -205,7 +205,7 @@ async fn unchanged_sources_cost_one_small_request_each(
     Ok(())
 }
 
-/// Pushes a new version of one source, and checks that no other operator writes or reads anything.
+/// Pushes a new version of one source, and checks that the other operators send no requests.
 async fn a_new_version_touches_its_operator_alone(remote: &Remote, deep: &str) -> Result<()> {
     let mark = remote.scenario.cluster.mark()?;
     remote.push("lakes", deep)?;
@@ -230,7 +230,7 @@ async fn what_is_not_signed_tampered_with_or_not_locked_is_refused_and_what_ran_
     ensure!(waters::text(&row, "/digest") == first, "{row}");
     ensure!(!waters::text(&row, "/verified").is_empty(), "{row}");
 
-    // A new version without a signature, with one of another key, and with the right one.
+    // A new version is refused without a signature and with one of another key, and accepted with one of the declared key.
     let ponds = input("komposer/ponds.yaml")?;
     remote.push("ponds", &ponds.replace("green", "blue"))?;
     let source = remote.reference("ponds");
@@ -248,7 +248,7 @@ async fn what_is_not_signed_tampered_with_or_not_locked_is_refused_and_what_ran_
     let row = &komposer["status"]["sources"][0];
     ensure!(waters::text(row, "/digest") == second, "{row}");
 
-    // Bytes that do not have the digest that the manifest names.
+    // The content does not match the digest in the manifest: it is refused.
     let lakes = remote
         .scenario
         .text(&lakes()?.replace("depth: \"7\"", "depth: \"9\""));

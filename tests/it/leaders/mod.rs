@@ -1,4 +1,4 @@
-//! Several processes: one works, the others follow and take over; whoever has lost the lease writes nothing.
+//! Leader election: one process reconciles, the others follow and take over, and a process that has lost the Lease writes nothing.
 
 mod proxy;
 mod replicas;
@@ -17,14 +17,14 @@ use self::replicas::{LEASE, Replicas};
 use crate::scenario::{LIMIT, Objects, Scenario, input};
 use crate::waters;
 
-/// How long a process may take to end in order.
+/// The time within which a process must shut down.
 const END: Duration = Duration::from_secs(30);
 
 fn holder(lease: &Value) -> &str {
     waters::text(lease, "/spec/holderIdentity")
 }
 
-/// Waits until the Lease is held by the process that was started under that name.
+/// Waits until the process that was started with a name holds the Lease.
 async fn until_held(replicas: &Replicas, name: &str) -> Result<Value> {
     let prefix = format!("{name}_");
     let leases = replicas.leases();
@@ -54,7 +54,7 @@ pub(crate) async fn a_follower_has_full_caches_says_who_leads_and_writes_nothing
             })
     };
     let reported = eventually(
-        "the follower says what the leader does",
+        "the follower reports the leader's state",
         LIMIT,
         async || {
             let page = second.page("/katalog").await?;
@@ -81,9 +81,9 @@ pub(crate) async fn a_follower_has_full_caches_says_who_leads_and_writes_nothing
     for (replica, expected) in [(&first, "1"), (&second, "0")] {
         assert_eq!(replica.metric("orkestra_leader", "").await?, expected);
     }
-    // What operators share is counted at the one that asked first: on either process another. Other tests create and delete
-    // objects of the kinds that both processes watch in the whole cluster, so that two readings can differ by some of these.
-    eventually("both hold the same records", LIMIT, async || {
+    // Shared records are counted for the operator that requested them first, which may differ between processes: compare totals.
+    // Other tests create and delete objects of kinds that both processes watch in the whole cluster, so readings may differ.
+    eventually("both have the same number of records", LIMIT, async || {
         let records = second.total("orkestra_cache_records").await?;
         let leader = first.total("orkestra_cache_records").await?;
         ensure!(records > 0 && records == leader, "{records} and {leader}");
@@ -103,8 +103,8 @@ async fn a_leader_that_ends_hands_over_after_its_last_write_and_the_next_change_
     let before = until_held(&replicas, "first").await?;
     let mark = Scenario::mark()?;
     first.process.signal(Signal::Term)?;
-    // A change that reaches the operator before it stops is for the first to handle.
-    eventually("the first has stopped the operator", LIMIT, async || {
+    // The first process would handle a change that reaches its operator before that has stopped.
+    eventually("the first stopped the operator", LIMIT, async || {
         let log = first.log();
         let mut lines = log.lines();
         let stopped = lines.any(|line| line.contains("operator stopped") && line.contains("pond"));
@@ -118,18 +118,18 @@ async fn a_leader_that_ends_hands_over_after_its_last_write_and_the_next_change_
     ensure!(first.process.wait(END)?.success());
     ensure!(first.log().contains("released the lease"));
 
-    let released = *first.terms(mark)?.last().context("nothing was released")?;
-    let taken = *second.terms(mark)?.first().context("nothing was taken")?;
+    let released = *first.terms(mark)?.last().context("not released")?;
+    let taken = *second.terms(mark)?.first().context("not acquired")?;
     let last = first.writes(mark)?.last().map(|one| one.timestamp);
     ensure!(
         last.is_none_or(|last| last < released),
-        "written after the release"
+        "the first process wrote after it released the Lease"
     );
     let writes = second.writes(mark)?;
-    ensure!(!writes.is_empty(), "the pond was painted by nobody");
+    ensure!(!writes.is_empty(), "the second process wrote nothing");
     ensure!(
         writes.iter().all(|one| one.timestamp > taken),
-        "written before the lease was taken at {taken}:\n{}",
+        "written before the Lease was acquired at {taken}:\n{}",
         waters::lines(&writes)
     );
     let lists: Vec<_> = (second.requests(mark)?.into_iter())
@@ -137,11 +137,11 @@ async fn a_leader_that_ends_hands_over_after_its_last_write_and_the_next_change_
         .collect();
     ensure!(
         lists.is_empty(),
-        "caches were cold:\n{}",
+        "the caches of the second process were not filled:\n{}",
         waters::lines(&lists)
     );
     println!(
-        "released to taken: {:?}, to the first write: {:?}",
+        "from the release to the acquisition: {:?}, to the first write: {:?}",
         taken.duration_since(released),
         writes[0].timestamp.duration_since(released)
     );
@@ -159,20 +159,20 @@ async fn a_leader_that_dies_is_followed_when_its_lease_has_run_out() -> Result<(
     replicas.until_painted("amber").await?;
     let after = until_held(&replicas, "second").await?;
     assert_eq!(transitions(&after), transitions(&before) + 1);
-    let taken = *second.terms(mark)?.first().context("nothing was taken")?;
+    let taken = *second.terms(mark)?.first().context("not acquired")?;
     let writes = second.writes(mark)?;
     let write = writes.first().context("nothing was written")?;
     println!(
-        "killed to taken: {:?}, to the first write: {:?}",
+        "from the kill to the acquisition: {:?}, to the first write: {:?}",
         taken.duration_since(killed),
         write.timestamp.duration_since(killed)
     );
     second.until_ready().await
 }
 
-/// Whether a request never had a body, since its sender let it go: it changes nothing. Source: apiserver, which answers 400 where
-/// a body ends early, 504 or 499 to a client that is gone, and 500 with Go's own words where its stream or its connection ended
-/// while the body was read (`limitedReadBody`; `StreamError` and `errClientDisconnected` of `net/http`).
+/// Returns true if the client aborted a request before the body was complete: such a request changes nothing. Source: apiserver,
+/// which answers 400 if a body ends early, 504 or 499 to a client that has disconnected, and 500 with an error of Go if the stream
+/// or the connection ended while the body was read (`limitedReadBody`; `StreamError` and `errClientDisconnected` of `net/http`).
 fn is_cut_off(request: &AuditEvent) -> bool {
     let AuditEvent { code, message, .. } = request;
     matches!(code, 400 | 499 | 504)
@@ -180,7 +180,7 @@ fn is_cut_off(request: &AuditEvent) -> bool {
             && (message.starts_with("stream error: ") || message == "client disconnected"))
 }
 
-/// Paints ponds until `ended`.
+/// Changes the colours of ponds until `ended` is true; returns the number of changes.
 async fn churn(ponds: Objects, ended: Arc<AtomicBool>) -> Result<u64> {
     let mut round = 0;
     while !ended.load(Ordering::SeqCst) {
@@ -204,40 +204,40 @@ async fn a_leader_that_stood_still_beyond_its_lease_writes_nothing_when_it_wakes
     let ended = Arc::new(AtomicBool::new(false));
     let churning = tokio::spawn(churn(ponds.clone(), Arc::clone(&ended)));
     let mark = Scenario::mark()?;
-    eventually("the leader is at work", LIMIT, async || {
+    eventually("the leader has written", LIMIT, async || {
         Ok((first.writes(mark)?.len() > 20).then_some(()))
     })
     .await?;
     first.process.signal(Signal::Stop)?;
     until_held(&replicas, "second").await?;
-    eventually("the other is at work", LIMIT, async || {
+    eventually("the other process has written", LIMIT, async || {
         Ok((second.writes(mark)?.len() > 20).then_some(()))
     })
     .await?;
     first.process.signal(Signal::Cont)?;
     let page = first.until_leads(false).await?;
-    eventually("it knows who leads", LIMIT, async || {
+    eventually("the first process reports the leader", LIMIT, async || {
         let page = first.page("/katalog").await?;
         let leader = page["leader"].as_str().unwrap_or_default();
         Ok(leader.starts_with("second_").then_some(()))
     })
     .await?;
-    // Long enough for whatever it had begun.
+    // Wait long enough for requests that the paused process had started.
     tokio::time::sleep(Duration::from_secs(5)).await;
     ended.store(true, Ordering::SeqCst);
     churning.await??;
-    let taken = *second.terms(mark)?.first().context("nothing was taken")?;
+    let taken = *second.terms(mark)?.first().context("not acquired")?;
     let late: Vec<_> = (first.writes(mark)?.into_iter())
         .filter(|one| one.timestamp > taken && !is_cut_off(one))
         .collect();
     ensure!(
         late.is_empty(),
-        "{page}: written since {taken}:\n{}",
+        "{page}: the first process wrote after {taken}:\n{}",
         waters::lines(&late)
     );
     ensure!(first.log().contains("lost the lease"));
 
-    // It is warm, and the same process: it takes over.
+    // The same process, with filled caches, takes over again.
     second.process.signal(Signal::Term)?;
     until_held(&replicas, "first").await?;
     replicas.paint("amber").await?;
@@ -276,16 +276,16 @@ async fn a_leader_whose_lease_is_stolen_rests_until_it_is_free() -> Result<()> {
     replicas.until_painted("amber").await?;
     let lease = until_held(&replicas, "first").await?;
     ensure!(transitions(&lease) > 0, "{lease}");
-    let taken = *first.terms(mark)?.last().context("nothing was taken")?;
+    let taken = *first.terms(mark)?.last().context("not acquired")?;
     let first_term = first.terms(noticed)?;
     let taken = first_term.first().copied().unwrap_or(taken);
-    // An Event waits for other requests: one about a pass before the theft may follow it.
+    // Events wait for other requests, so an Event about a reconcile pass before the theft may be written after it.
     let early: Vec<_> = (first.writes(noticed)?.into_iter())
         .filter(|one| one.timestamp < taken && one.resource != "events")
         .collect();
     ensure!(early.is_empty(), "{}", waters::lines(&early));
 
-    // One that is deleted is made anew.
+    // A deleted Lease is created again.
     leases.delete(LEASE).await?;
     until_held(&replicas, "first").await?;
     replicas.paint("blue").await?;
@@ -298,7 +298,7 @@ async fn without_permissions_on_leases_a_process_is_not_ready_and_names_the_perm
     let replicas = Replicas::new("unelected").await?;
     let mark = Scenario::mark()?;
     let first = replicas.launch("first", &[]).await?;
-    eventually("it says what is missing", LIMIT, async || {
+    eventually("the missing permission is reported", LIMIT, async || {
         let answer = first.readiness().await?;
         ensure!(answer.starts_with("HTTP/1.1 503"), "{answer}");
         Ok(answer.contains("cannot watch Lease").then_some(()))
@@ -344,10 +344,10 @@ async fn a_shutdown_is_bounded_and_names_what_has_not_ended() -> Result<()> {
     scenario.objects("lakes").until_ready("deep").await?;
     scenario.katalog_is("waters", "True", "Running").await?;
 
-    // Watches still tell; requests get no answer.
+    // Watches still deliver events; requests get no response.
     proxy.hold_requests();
     waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
-    eventually("a write is under way", LIMIT, async || {
+    eventually("a write is in progress", LIMIT, async || {
         let active = scenario.metric("orkestra_workers_active", &[("crd", "pond")]);
         Ok((active.await? > 0.0).then_some(()))
     })
@@ -357,7 +357,7 @@ async fn a_shutdown_is_bounded_and_names_what_has_not_ended() -> Result<()> {
     let line = log
         .lines()
         .find(|line| line.contains("did not stop in time"));
-    let line = line.with_context(|| format!("nothing is named in\n{log}"))?;
+    let line = line.with_context(|| format!("no task is named in\n{log}"))?;
     let name = format!("{}/north", scenario.namespace);
     ensure!(line.contains("pond") && line.contains(&name), "{line}");
     Ok(())

@@ -1,19 +1,19 @@
-//! A network between a process and the API server that can be held up in one direction.
+//! A TCP proxy in front of the API server that can stop forwarding requests.
 
 use anyhow::{Context as _, Result};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// Passes bytes on; it ends with the test.
+/// A proxy that forwards bytes in both directions until the test ends.
 pub(super) struct Proxy {
-    /// Where it listens, as a kubeconfig has it.
+    /// The URL of the proxy, as written in a kubeconfig.
     pub(super) url: String,
     held: watch::Sender<bool>,
 }
 
 impl Proxy {
-    /// One before the server at `url`.
+    /// Starts a proxy in front of the server at `url`.
     pub(super) async fn start(url: &str) -> Result<Self> {
         let server = url.strip_prefix("https://").context("no https")?.to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -23,7 +23,7 @@ impl Proxy {
             while let Ok((client, _)) = listener.accept().await {
                 let (server, holds) = (server.clone(), holds.clone());
                 tokio::spawn(async move {
-                    // A connection that breaks is what a test may look for.
+                    // Errors are ignored: a test may break connections on purpose.
                     let _ = pass(client, &server, holds).await;
                 });
             }
@@ -34,7 +34,7 @@ impl Proxy {
         })
     }
 
-    /// From now on nothing that a client sends arrives; what the server sends does.
+    /// Stops forwarding what clients send; what the server sends is still forwarded.
     pub(super) fn hold_requests(&self) {
         self.held.send_replace(true);
     }

@@ -1,5 +1,5 @@
-//! Several `ork controller` processes that compete for the Lease of a scenario, each as a user of its own, so that the audit log
-//! tells who wrote what.
+//! Several `ork controller` processes that compete for the Lease of a scenario. Each is a different user, so that the audit log
+//! attributes requests to processes.
 
 use std::path::PathBuf;
 
@@ -15,16 +15,16 @@ use crate::scenario::{CLAIMS, FAULTS, LIMIT, Objects, Scenario, ask, input, stri
 use crate::waters;
 
 const KATALOG: &str = "depends/katalog.yaml";
-/// Name of the Lease, as it is unless told otherwise.
+/// The default name of the Lease.
 pub(super) const LEASE: &str = "orkestra";
 
-/// A scenario without a controller of its own, whose Katalog has ponds that depend on lakes.
+/// A scenario whose controllers are started separately. In its Katalog, ponds depend on lakes.
 pub(super) struct Replicas {
     pub(super) scenario: Scenario,
     roles: Vec<ClusterRole>,
 }
 
-/// One of the processes.
+/// One of the controller processes.
 pub(super) struct Replica {
     pub(super) process: Guarded,
     pub(super) identity: Identity,
@@ -34,10 +34,10 @@ pub(super) struct Replica {
 }
 
 impl Replicas {
-    /// No process yet.
+    /// Creates the scenario without a process.
     pub(super) async fn new(prefix: &str) -> Result<Self> {
         let mut scenario = Scenario::new(prefix).await?;
-        // With an autoscaler, whose task runs only then.
+        // Add an autoscaler, since its task only runs if one is declared.
         let waits = "dependsOn: { lake: { condition: healthy } }\n      operatorBox:\n";
         let scales = "        autoscale: { conditions: { when: [{ field: metrics.queueDepth, greaterThan: '99' }] }, do: { workers: 4 } }\n";
         let katalog = input(KATALOG)?.replace(waits, &format!("{waits}{scales}"));
@@ -47,7 +47,7 @@ impl Replicas {
         Ok(Self { scenario, roles })
     }
 
-    /// Two processes that are ready, of which the first leads, a lake and a pond that are ready.
+    /// Starts two processes, of which the first leads, and creates a lake and a pond. Returns when all of them are ready.
     pub(super) async fn two(prefix: &str) -> Result<(Self, Replica, Replica)> {
         let replicas = Self::new(prefix).await?;
         let first = replicas.launch("first", &[]).await?;
@@ -65,7 +65,7 @@ impl Replicas {
         Ok((replicas, first, second))
     }
 
-    /// Starts one with the rights that the Katalog needs, but for those on the Lease, and waits until it answers at all.
+    /// Starts a process with the permissions that the Katalog needs, but not those on the Lease, and waits until `/livez` answers.
     pub(super) async fn launch(&self, name: &str, arguments: &[&str]) -> Result<Replica> {
         let replica = self.spawn(name, arguments, &[]).await?;
         eventually("the process answers", LIMIT, async || {
@@ -75,7 +75,7 @@ impl Replicas {
         Ok(replica)
     }
 
-    /// The same without a wait; those faults hit the first tasks of their names.
+    /// Starts a process without waiting for it. The faults `at_start` end the first tasks of their names.
     pub(super) async fn spawn(
         &self,
         name: &str,
@@ -112,7 +112,7 @@ impl Replicas {
         })
     }
 
-    /// Grants a process the Role that `ork generate rbac` prints.
+    /// Grants a process the Role for leader election that `ork generate rbac` prints.
     pub(super) fn let_elect(&self, replica: &Replica) -> Result<()> {
         let mut role = self.printed_role("orkestra-system")?;
         role["metadata"]["namespace"] = json!(self.scenario.namespace);
@@ -126,7 +126,7 @@ impl Replicas {
         self.scenario.apply(&binding.to_string())
     }
 
-    /// The Role of that namespace that `ork generate rbac` prints.
+    /// Returns the Role for a namespace that `ork generate rbac` prints.
     fn printed_role(&self, namespace: &str) -> Result<Value> {
         let printed = self.scenario.ork(&["generate", "rbac"])?;
         let manifests = serde_saphyr::from_multiple::<Value>(&printed)?;
@@ -138,19 +138,19 @@ impl Replicas {
             .context("no Role is printed")
     }
 
-    /// The Leases of the scenario.
+    /// Returns the Leases of the scenario.
     pub(super) fn leases(&self) -> Objects {
         self.scenario.objects("leases")
     }
 
-    /// Gives the pond another colour.
+    /// Changes the colour of the pond.
     pub(super) async fn paint(&self, colour: &str) -> Result<()> {
         let change = json!({ "spec": { "colour": colour } });
         let ponds = self.scenario.objects("ponds");
         ponds.patch("north", &change).await.map(drop)
     }
 
-    /// Waits until the pond's child has that colour.
+    /// Waits until the pond's child has a colour.
     pub(super) async fn until_painted(&self, colour: &str) -> Result<()> {
         let maps = self.scenario.objects("configmaps");
         maps.until_equal("north-pond", "/data/colour", json!(colour), LIMIT)
@@ -160,7 +160,7 @@ impl Replicas {
 }
 
 impl Replica {
-    /// Has it end tasks, a line each; see `crates/ground/src/tasks/faults.rs`. Returns once it has read them.
+    /// Makes the process end tasks, one per line; see `crates/ground/src/tasks/faults.rs`. Returns when it has read the lines.
     pub(super) async fn strike(&self, lines: &[&str]) -> Result<()> {
         strike(&self.faults, lines).await
     }
@@ -169,19 +169,19 @@ impl Replica {
         ask(&self.listen, path).await
     }
 
-    /// The JSON that it answers at a path.
+    /// Returns the JSON that the process serves at a path.
     pub(super) async fn page(&self, path: &str) -> Result<Value> {
         let answer = self.ask(path).await?;
         let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
         Ok(serde_json::from_str(body)?)
     }
 
-    /// What `/readyz` says: status line and body.
+    /// Returns the response of `/readyz`, with its status line.
     pub(super) async fn readiness(&self) -> Result<String> {
         self.ask("/readyz").await
     }
 
-    /// The value of its only series of that name and label.
+    /// Returns the value of the first series with a name and a label.
     pub(super) async fn metric(&self, name: &str, label: &str) -> Result<String> {
         let answer = self.ask("/metrics").await?;
         let is_it = |line: &&str| line.starts_with(name) && line.contains(label);
@@ -190,7 +190,7 @@ impl Replica {
         Ok(value.with_context(|| format!("no {name}"))?.to_owned())
     }
 
-    /// The sum of its series of that name.
+    /// Returns the sum of all series with a name.
     pub(super) async fn total(&self, name: &str) -> Result<u64> {
         let answer = self.ask("/metrics").await?;
         let own = answer.lines().filter(|line| line.starts_with(name));
@@ -198,7 +198,7 @@ impl Replica {
         Ok(values.sum())
     }
 
-    /// Waits until it is ready.
+    /// Waits until the process is ready.
     pub(super) async fn until_ready(&self) -> Result<()> {
         eventually("the process is ready", LIMIT, async || {
             let answer = self.readiness().await?;
@@ -208,7 +208,7 @@ impl Replica {
         .await
     }
 
-    /// Waits until it leads, or does not.
+    /// Waits until the process leads, or until it does not lead; returns the page that reports it.
     pub(super) async fn until_leads(&self, leads: bool) -> Result<Value> {
         eventually(&format!("leading is {leads}"), LIMIT, async || {
             let page = self.page("/katalog").await?;
@@ -217,12 +217,12 @@ impl Replica {
         .await
     }
 
-    /// What it has logged.
+    /// Returns the log of the process.
     pub(super) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Its requests since `mark`, Events included.
+    /// Returns the requests of the process since `mark`, including those for Events.
     pub(super) fn requests(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
         let mut events = ControlPlane::shared().audit_since(mark)?;
         events.retain(|event| event.user == self.identity.user());
@@ -230,14 +230,14 @@ impl Replica {
         Ok(events)
     }
 
-    /// Its writes since `mark`, refused ones too, but for those of the Lease.
+    /// Returns the writes of the process since `mark`, including denied ones, except those of Leases.
     pub(super) fn writes(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
         let mut events = self.requests(mark)?;
         events.retain(|event| event.is_write() && event.resource != "leases");
         Ok(events)
     }
 
-    /// When it has written the Lease since `mark`, in order.
+    /// Returns the times of successful writes of Leases since `mark`, in order.
     pub(super) fn terms(&self, mark: Mark) -> Result<Vec<Timestamp>> {
         let written =
             |one: &AuditEvent| one.resource == "leases" && one.is_write() && one.code < 300;
@@ -247,7 +247,7 @@ impl Replica {
 }
 
 impl Drop for Replica {
-    /// The test harness shows what a test has printed only if it failed.
+    /// Prints the log; the test harness shows printed text only if the test fails.
     fn drop(&mut self) {
         println!("--- {}:\n{}", self.log.display(), self.log());
     }

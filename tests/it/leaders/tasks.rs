@@ -1,4 +1,5 @@
-//! Every task is ended once: it is reported, what was decided follows, and the neighbours go on.
+//! Failure of tasks: each task is ended once. The failure is reported, the rule of the task is applied, and other operators
+//! continue.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -12,15 +13,15 @@ use super::replicas::{Replica, Replicas};
 use crate::scenario::{LIMIT, task_count};
 use crate::waters;
 
-/// How long a neighbour's change may take, on a machine that compiles and runs other tests meanwhile.
+/// The maximum time of a change of the other operator, on a machine that compiles and runs other tests at the same time.
 const NEIGHBOUR: Duration = Duration::from_secs(5);
 
 /// The fault that ends the heartbeat of the workers.
 const HEARTBEAT: &str = "heartbeat workers";
-/// How often the heartbeat is ended in a row: with the delays between restarts it is silent for 51 s, and `/livez` fails after 20.
+/// How often the heartbeat is ended in a row: with the delays between restarts it stops for 51 s, and `/livez` fails after 20 s.
 const HEARTBEATS: usize = 8;
 
-/// Tasks that run all the time and are restarted in place, with what they are of.
+/// Tasks that run all the time and are restarted in place, with the subject of each.
 const KEPT: [(Task, &str); 16] = [
     (Task::Publisher, "waters/pond"),
     (Task::Waiter, "waters/pond"),
@@ -40,7 +41,7 @@ const KEPT: [(Task, &str); 16] = [
     (Task::Signals, ""),
 ];
 
-/// Tasks that are ended in a way of their own below.
+/// Tasks that a function below ends in a special way.
 const OTHERS: [Task; 10] = [
     Task::Driver,
     Task::OperatorRestart,
@@ -54,7 +55,7 @@ const OTHERS: [Task; 10] = [
     Task::Watchdog,
 ];
 
-/// Tasks that are ended in the scenario of what they do.
+/// Tasks that are ended by tests of the feature that they belong to, with the file of the test.
 const IN_THEIR_SCENARIO: [(Task, &str); 10] = [
     (Task::Review, "tests/it/gateway/ends.rs"),
     (Task::WebhookCertificate, "tests/it/gateway/ends.rs"),
@@ -68,8 +69,8 @@ const IN_THEIR_SCENARIO: [(Task, &str); 10] = [
     (Task::ExternalConnection, "tests/it/external/ended.rs"),
 ];
 
-/// Tasks that no live test ends, and why. They start as the others do, and the unit tests of `crates/ground/src/tasks` show what
-/// follows.
+/// Tasks that no integration test ends, with the reason. They start like the others, and the unit tests of
+/// `crates/ground/src/tasks` cover their failure.
 const NOT_ENDED: [(Task, &str); 9] = [
     (
         Task::OperatorUnderTest,
@@ -93,7 +94,7 @@ const NOT_ENDED: [(Task, &str); 9] = [
     ),
     (
         Task::Notices,
-        "prints what `ork run` has done; nothing else depends on it",
+        "prints the actions of `ork run`; nothing else depends on it",
     ),
     (
         Task::ConnectionReturn,
@@ -114,7 +115,7 @@ async fn count(replica: &Replica, metric: &str, task: Task) -> Result<u64> {
     task_count(&answer, metric, task)
 }
 
-/// Ends a task and waits until that is counted and logged, and the restart too where there is one.
+/// Ends a task, and waits until the failure is counted and logged, and the restart is counted if the task is restarted.
 async fn end(replica: &Replica, task: Task, of: &str) -> Result<()> {
     let failures = count(replica, "orkestra_task_failures_total", task).await?;
     let restarts = count(replica, "orkestra_task_restarts_total", task).await?;
@@ -132,12 +133,12 @@ async fn end(replica: &Replica, task: Task, of: &str) -> Result<()> {
     let log = replica.log();
     let is_it = |line: &&str| line.contains("task failed") && line.contains(task.name());
     let line = log.lines().find(is_it);
-    let line = line.with_context(|| format!("nothing is logged of {task:?}"))?;
+    let line = line.with_context(|| format!("no log line names {task:?}"))?;
     ensure!(line.contains("a fault on purpose"), "{line}");
     Ok(())
 }
 
-/// A change of the lake is followed at once, whatever happens to the pond's operator.
+/// Checks that the lake's operator handles a change at once, regardless of the state of the pond's operator.
 async fn ensure_neighbour(replicas: &Replicas, round: &mut u32) -> Result<()> {
     *round += 1;
     let scenario = &replicas.scenario;
@@ -149,11 +150,11 @@ async fn ensure_neighbour(replicas: &Replicas, round: &mut u32) -> Result<()> {
     maps.until_equal("stones", "/data/colour", json!(colour), LIMIT)
         .await?;
     let took = started.elapsed();
-    ensure!(took < NEIGHBOUR, "the neighbour took {took:?}");
+    ensure!(took < NEIGHBOUR, "the lake's operator took {took:?}");
     Ok(())
 }
 
-/// The pond's operator works.
+/// Checks that the pond's operator handles a change.
 async fn ensure_pond(replicas: &Replicas, round: u32) -> Result<()> {
     let colour = format!("p{round}");
     replicas.paint(&colour).await?;
@@ -182,7 +183,7 @@ fn every_task_is_ended_by_a_test_or_says_why_not() {
         .chain(OTHERS)
         .collect();
     assert_eq!(named, Task::ALL.iter().copied().collect());
-    // What a file ends, it names.
+    // A test file names each task that it ends.
     for (task, file) in IN_THEIR_SCENARIO {
         let text = std::fs::read_to_string(file).unwrap();
         assert!(
@@ -213,7 +214,7 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
     )?;
     end(&first, Task::Heartbeat, "leader election").await?;
 
-    // An operator whose driver fails again and again, and whose restart fails too.
+    // The driver of an operator fails repeatedly, and its restart fails, too.
     first
         .strike(&[
             "operator-restart pond",
@@ -227,7 +228,7 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
         let failures = count(&first, "orkestra_task_failures_total", task).await?;
         ensure!(failures >= least, "{task:?}: {failures}");
     }
-    // An operator that does not even start is not one whose predecessor has not stopped.
+    // An operator that fails to start is not mistaken for one that waits for its predecessor to stop.
     first
         .strike(&["operator-start pond", "driver pond"])
         .await?;
@@ -241,9 +242,9 @@ async fn each_task_that_ends_is_reported_and_follows_its_rule_while_the_neighbou
     the_process_ends_in_order_without_its_http_server(&mut first).await
 }
 
-/// Waits until `/livez` reports the heartbeat, which is ended again and again, and until it succeeds once the heartbeat runs.
+/// Waits until `/livez` fails because the heartbeat is ended repeatedly, and until it succeeds because the heartbeat runs again.
 async fn liveness_fails_and_recovers(first: &Replica) -> Result<()> {
-    eventually("/livez reports the silence", LIMIT, async || {
+    eventually("/livez reports the failure", LIMIT, async || {
         let answer = first.ask("/livez").await?;
         ensure!(answer.starts_with("HTTP/1.1 503"), "{answer}");
         ensure!(answer.contains("made no progress for"), "{answer}");
@@ -261,7 +262,7 @@ async fn liveness_fails_and_recovers(first: &Replica) -> Result<()> {
     Ok(())
 }
 
-/// Ends each of the tasks that are restarted in place, and checks that both operators go on.
+/// Ends each of the tasks that are restarted in place, and checks that both operators continue.
 async fn tasks_are_restarted_in_place(
     replicas: &Replicas,
     first: &Replica,
@@ -287,7 +288,7 @@ async fn tasks_are_restarted_in_place(
     Ok(())
 }
 
-/// Waits until the pond's operator is reported as failed and runs again; the lake's goes on meanwhile.
+/// Waits until the pond's operator is reported as failed and runs again, and checks that the lake's operator continues meanwhile.
 async fn the_operator_fails_and_runs_again(replicas: &Replicas, round: &mut u32) -> Result<()> {
     until_reported(replicas).await?;
     ensure_neighbour(replicas, round).await?;
@@ -298,7 +299,8 @@ async fn the_operator_fails_and_runs_again(replicas: &Replicas, round: &mut u32)
     ensure_pond(replicas, *round).await
 }
 
-/// Removes an entry, and checks that neither the end of its stop nor that of its release keeps the kind.
+/// Removes an entry while the tasks that stop its operator and release its resources are ended. Checks that the resources are
+/// released, and that the entry can be added again.
 async fn an_entry_goes_although_its_tasks_end(
     replicas: &Replicas,
     first: &Replica,
@@ -326,7 +328,7 @@ async fn an_entry_goes_although_its_tasks_end(
     Ok(())
 }
 
-/// Starts a second process whose threads fail at once, and checks that it ends and says why; the leader goes on.
+/// Starts a second process whose threads fail at once. Checks that it exits and logs the reason, and that the leader continues.
 async fn a_process_without_its_elector_ends(replicas: &Replicas, round: &mut u32) -> Result<()> {
     let threads = [Task::Watchdog.name(), Task::ElectorThread.name()];
     let mut second = replicas.spawn("second", &[], &threads).await?;
@@ -338,13 +340,13 @@ async fn a_process_without_its_elector_ends(replicas: &Replicas, round: &mut u32
         let is_it = |line: &str| line.contains("task failed") && line.contains(thread);
         ensure!(
             log.lines().any(is_it),
-            "nothing is logged of {thread}: {log}"
+            "the log does not name {thread}: {log}"
         );
     }
     ensure_neighbour(replicas, round).await
 }
 
-/// Ends the HTTP server, without which the process cannot be observed, and checks that it ends in order and releases the lease.
+/// Ends the HTTP server, without which the process cannot be observed. Checks that the process shuts down and releases the Lease.
 async fn the_process_ends_in_order_without_its_http_server(first: &mut Replica) -> Result<()> {
     first.strike(&["http-server"]).await?;
     let status = first.process.wait(super::END)?;

@@ -1,4 +1,4 @@
-//! A watch that is cut: what changed meanwhile is noticed once it is back.
+//! An interrupted watch: changes in the meantime lead to a reconcile pass once the watch is established again.
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
@@ -35,7 +35,7 @@ async fn what_changes_while_the_watch_is_cut_leads_to_a_pass_and_what_stays_does
     ponds(&scenario).await?;
 
     for (what, change) in [("made", 0), ("changed", 1), ("removed", 2)] {
-        println!("{what} while nothing is heard");
+        println!("{what} while the connection is cut");
         leads_to(&scenario, "north", NOTICED, async || {
             cluster.cut(true);
             match change {
@@ -53,11 +53,11 @@ async fn what_changes_while_the_watch_is_cut_leads_to_a_pass_and_what_stays_does
     scenario.check_running()
 }
 
-/// The way from the controller to the API server, which can be cut.
+/// A proxy between the controller and the API server whose connections can be cut.
 struct Cable(watch::Sender<bool>);
 
 impl Cable {
-    /// Leads what the scenario's controllers say through it.
+    /// Starts the proxy, and makes the scenario's controllers connect through it.
     async fn new(scenario: &mut Scenario) -> Result<Self> {
         let text = scenario.identity.kubeconfig().to_owned();
         let server = text
@@ -87,7 +87,7 @@ impl Cable {
     }
 }
 
-/// Leads one connection until it ends or is cut.
+/// Forwards one connection until it ends or is cut.
 async fn lead(mut near: TcpStream, address: String, mut is_cut: watch::Receiver<bool>) {
     if *is_cut.borrow() {
         return;

@@ -1,4 +1,4 @@
-//! Events about a resource, about its child or related to it.
+//! `observe`: Events about a resource or its child, and Events that name a resource as related.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn events(scenario: &Scenario) -> Objects {
     Objects::at(&scenario.client, &path)
 }
 
-/// An Event about an object of the scenario's.
+/// Returns an Event about an object.
 fn event(
     scenario: &Scenario,
     name: &str,
@@ -28,7 +28,7 @@ fn event(
     })
 }
 
-/// A pond or a Service as Events name them.
+/// Returns a reference to an object, as it is used in Events.
 async fn reference(scenario: &Scenario, plural: &str, name: &str) -> Result<Value> {
     let object = scenario.objects(plural).fetch(name).await?;
     Ok(json!({
@@ -37,7 +37,7 @@ async fn reference(scenario: &Scenario, plural: &str, name: &str) -> Result<Valu
     }))
 }
 
-/// Waits until the status of the northern pond tells of no flood.
+/// Waits until the field `status.flood` of the northern pond is empty.
 async fn until_dry(ponds: &Objects) -> Result<()> {
     ponds
         .until("north", "reports no flood", SOON, |pond| {
@@ -63,7 +63,7 @@ async fn the_latest_event_about_a_resource_or_its_child_is_in_its_status_until_i
     the_first_event_leads_to_what_is_related(&scenario, &child).await
 }
 
-/// Checks that the status has the latest Event about the pond or its child, until both are gone.
+/// Checks that the status shows the latest Event about the pond or its child, and none after both Events are deleted.
 async fn the_latest_flood_is_in_the_status(
     scenario: &Scenario,
     north: &Value,
@@ -91,7 +91,7 @@ async fn the_latest_flood_is_in_the_status(
         .until_equal("north", "/status/flood", json!("at its child"), SOON)
         .await?;
     assert_eq!(reported["status"]["wet"], "yes");
-    // It happens again: the older one is the latest now.
+    // The first Event is repeated, so it is the latest one.
     patch(
         &all,
         "one",
@@ -110,10 +110,10 @@ async fn the_latest_flood_is_in_the_status(
     rest(scenario).await
 }
 
-/// Checks that an Event of another reason leads nowhere, and that one of another object of that name is not in the status.
+/// Checks that an Event with another reason causes no reconcile pass, and that one about an object with another UID is not shown.
 async fn other_events_lead_nowhere(scenario: &Scenario, north: &Value) -> Result<()> {
     let (ponds, all) = (scenario.objects("ponds"), events(scenario));
-    // Another reason, and another object of that name.
+    // An Event with another reason.
     leads_nowhere(scenario, async || {
         create(&all, &event(scenario, "dry", ("Sun", "-"), north)).await
     })
@@ -129,13 +129,13 @@ async fn other_events_lead_nowhere(scenario: &Scenario, north: &Value) -> Result
     until_dry(&ponds).await
 }
 
-/// Checks that an Event leads to the pond that it names as related when it is created, not when it is deleted.
+/// Checks that an Event causes a reconcile pass of the pond in its field `related` when it is created, not when it is deleted.
 async fn the_first_event_leads_to_what_is_related(
     scenario: &Scenario,
     child: &Value,
 ) -> Result<()> {
     let (ponds, all) = (scenario.objects("ponds"), events(scenario));
-    // Found by what is related; only the first counts.
+    // The pond is found through the field `related`; only the creation of an Event counts.
     let mut drought = event(scenario, "drought", ("Drought", "-"), child);
     drought["related"] = reference(scenario, "ponds", "south").await?;
     leads_to(scenario, "south", SOON, async || {

@@ -1,4 +1,4 @@
-//! `observe`: objects and Events that lead to passes.
+//! `observe`: changes of other objects and Events cause reconcile passes of the custom resources that they refer to.
 
 mod cut;
 mod events;
@@ -11,16 +11,16 @@ use testbed::eventually;
 
 use crate::scenario::{LIMIT, Objects, Scenario, input};
 
-/// How soon a change leads to a pass. The promise is a second; the machine runs other tests meanwhile.
+/// The time within which a change causes a reconcile pass. The promise is one second; the machine runs other tests meanwhile.
 const SOON: Duration = Duration::from_secs(10);
-/// A watch that was refused, or of a kind that was not served, is tried again within half a minute.
+/// The same if the watch was denied or the kind was not served: such a watch is retried within half a minute.
 const NOTICED: Duration = Duration::from_secs(90);
-/// Times in the status have a second's precision.
+/// A pause before a change: times in the status have a precision of one second.
 const TICK: Duration = Duration::from_millis(1100);
-/// How long a change that leads nowhere is given to do so.
+/// The time to wait for an unexpected reconcile pass.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// The controller with the operator of ponds, two of which are there and at rest.
+/// Starts the controller with an operator of ponds, and creates two ponds. Returns when they are ready and no passes run.
 async fn running(prefix: &str) -> Result<Scenario> {
     let crds = ["observe/storms.yaml", "observe/crd.yaml"];
     let scenario = Scenario::running(prefix, &crds, "observe/katalog.yaml").await?;
@@ -43,9 +43,9 @@ fn pond(name: &str) -> Value {
     })
 }
 
-/// Waits until no pond has a pass for a while.
+/// Waits until no reconcile pass has run for [`QUIET`].
 async fn rest(scenario: &Scenario) -> Result<()> {
-    eventually("the passes end", LIMIT, async || {
+    eventually("no passes run", LIMIT, async || {
         let before = scenario.passes("pond").await?;
         tokio::time::sleep(QUIET).await;
         let now = scenario.passes("pond").await?;
@@ -54,12 +54,12 @@ async fn rest(scenario: &Scenario) -> Result<()> {
     .await
 }
 
-/// When the pond had its last pass.
+/// Returns the time of the pond's last reconcile pass, from its status.
 async fn at(scenario: &Scenario, pond: &str) -> Result<Value> {
     Ok(scenario.objects("ponds").fetch(pond).await?["status"]["at"].clone())
 }
 
-/// What `change` does leads to a pass over `pond` within `limit`, and over no other.
+/// Checks that `change` causes a reconcile pass of `pond` within `limit`, and none of the other pond.
 async fn leads_to(
     scenario: &Scenario,
     pond: &str,
@@ -72,26 +72,26 @@ async fn leads_to(
     change().await?;
     scenario
         .objects("ponds")
-        .until(pond, "had another pass", limit, |pond| {
+        .until(pond, "was reconciled again", limit, |pond| {
             pond["status"]["at"] != before
         })
         .await?;
-    assert_eq!(at(scenario, other).await?, of_other, "{other} had one, too");
+    assert_eq!(at(scenario, other).await?, of_other, "{other} had a pass");
     Ok(())
 }
 
-/// What `change` does leads nowhere.
+/// Checks that `change` causes no reconcile pass.
 async fn leads_nowhere(
     scenario: &Scenario,
     change: impl AsyncFnOnce() -> Result<()>,
 ) -> Result<()> {
-    // What the change before led to is over.
+    // Wait for passes that the previous change caused.
     rest(scenario).await?;
     let before = scenario.passes("pond").await?;
     change().await?;
     tokio::time::sleep(QUIET).await;
     let more = scenario.passes("pond").await? - before;
-    ensure!(more < 0.5, "{more} passes");
+    ensure!(more < 0.5, "{more} reconcile passes");
     Ok(())
 }
 
@@ -120,7 +120,7 @@ async fn a_label_a_template_and_an_owner_lead_to_one_resource_by_the_changes_tha
     an_owner_leads_to_one_pond(&scenario).await
 }
 
-/// Checks that a `ConfigMap` leads to the pond of its label when it is created, changed, labelled or deleted.
+/// Checks that a `ConfigMap` causes a pass of the pond in its label when it is created, changed, labelled or deleted.
 async fn a_label_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
     let maps = scenario.objects("configmaps");
     leads_to(scenario, "north", SOON, async || {
@@ -136,7 +136,7 @@ async fn a_label_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
     })
     .await?;
     leads_nowhere(scenario, async || {
-        // The same by another manager: only who wrote what differs.
+        // Another field manager applies the same content: only `managedFields` change.
         let same = config_map("depth", Some("north"), &json!({ "a": "2" }));
         scenario
             .kubectl_with(
@@ -165,9 +165,9 @@ async fn a_label_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
     leads_to(scenario, "north", SOON, async || maps.delete("depth").await).await
 }
 
-/// Checks that the Secret of one name leads to the pond of its annotation, only when it is deleted.
+/// Checks that the declared Secret causes a pass of the pond in its annotation, and only when it is deleted.
 async fn a_template_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
-    // Only the end of the one of that name counts. No other Secret may be read.
+    // Only the deletion of the Secret `weir` counts, and only that Secret may be read.
     let secrets = scenario.objects("secrets");
     leads_nowhere(scenario, async || {
         for name in ["weir", "dam"] {
@@ -192,7 +192,7 @@ async fn a_template_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
     .await
 }
 
-/// Checks that an account leads to the pond that controls it.
+/// Checks that a service account causes a pass of the pond that controls it.
 async fn an_owner_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
     let accounts = scenario.objects("serviceaccounts");
     let owner = scenario.objects("ponds").fetch("south").await?;
@@ -214,7 +214,7 @@ async fn an_owner_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
         create(&accounts, &account).await
     })
     .await?;
-    // Everyone who may create objects somewhere can name any owner: only namespaces where it may have children count.
+    // Any user who may create objects in a namespace can name any owner: only namespaces count in which it may have children.
     let far = testbed::namespace(&scenario.client, "far").await?;
     let strangers = scenario.objects_in(&far, "serviceaccounts");
     leads_nowhere(scenario, async || {
@@ -238,7 +238,7 @@ async fn a_kind_that_is_not_served_is_named_and_followed_once_it_is() -> Result<
     scenario.apply(&katalog)?;
     ponds(&scenario).await?;
     problem(&scenario, &["Storm", "observe"]).await?;
-    // Everything else works meanwhile.
+    // Other declared kinds are observed meanwhile.
     let maps = scenario.objects("configmaps");
     leads_to(&scenario, "north", SOON, async || {
         create(&maps, &config_map("depth", Some("north"), &json!({}))).await
@@ -253,12 +253,12 @@ async fn a_kind_that_is_not_served_is_named_and_followed_once_it_is() -> Result<
             "metadata": { "name": name }, "spec": { "pond": pond },
         })
     };
-    // One that comes before the watch does is not lost: with it all have a pass.
+    // An object that is created before the watch starts is not lost: when the watch starts, all ponds are reconciled.
     let before = at(&scenario, "south").await?;
     create(&storms, &storm("first", "south")).await?;
     scenario
         .objects("ponds")
-        .until("south", "had a pass", NOTICED, |pond| {
+        .until("south", "was reconciled", NOTICED, |pond| {
             pond["status"]["at"] != before
         })
         .await?;
@@ -286,7 +286,7 @@ async fn without_a_permission_it_is_named_and_the_rest_continues_and_its_return_
         let mut less = role.clone();
         for rule in less.rules.iter_mut().flatten() {
             let resources = rule.resources.iter_mut().flatten();
-            // The rule holds other kinds, too.
+            // The rule contains other kinds, too.
             for resource in resources.filter(|resource| *resource == "serviceaccounts") {
                 "nothing".clone_into(resource);
             }
@@ -314,7 +314,7 @@ async fn without_a_permission_it_is_named_and_the_rest_continues_and_its_return_
     }
     scenario
         .objects("ponds")
-        .until("south", "had a pass", NOTICED, |pond| {
+        .until("south", "was reconciled", NOTICED, |pond| {
             pond["status"]["at"] != before
         })
         .await?;
@@ -345,13 +345,13 @@ async fn another_declaration_is_followed_without_another_watch_of_the_resources(
     let asked = scenario.requests_since(mark)?;
     let again = asked.iter().filter(|one| one.resource == "ponds");
     let again = again.filter(|one| one.verb == "list" || one.verb == "watch");
-    assert_eq!(again.count(), 0, "the ponds are watched anew");
+    assert_eq!(again.count(), 0, "the ponds were listed or watched again");
     Ok(())
 }
 
-/// Waits until the operator tells of a problem with all these words in it.
+/// Waits until the operator's row in the Katalog's status contains all words.
 async fn problem(scenario: &Scenario, words: &[&str]) -> Result<()> {
-    eventually("the problem is told", LIMIT, async || {
+    eventually("the problem is reported", LIMIT, async || {
         let reported = row(scenario).await?.to_string();
         Ok(words
             .iter()
@@ -362,14 +362,14 @@ async fn problem(scenario: &Scenario, words: &[&str]) -> Result<()> {
 }
 
 async fn no_problem(scenario: &Scenario) -> Result<()> {
-    eventually("no problem is told", NOTICED, async || {
+    eventually("no problem is reported", NOTICED, async || {
         let row = row(scenario).await?;
         Ok((row["reason"] == "Running" || row.get("message").is_none()).then_some(()))
     })
     .await
 }
 
-/// What the Katalog's status tells of the operator.
+/// Returns the operator's row in the Katalog's status.
 async fn row(scenario: &Scenario) -> Result<Value> {
     let katalog = scenario.objects("katalogs").fetch("observers").await?;
     Ok(katalog["status"]["operators"][0].clone())

@@ -1,4 +1,4 @@
-//! The verdicts that need no API server.
+//! Verdicts of the webhook and of reconcile passes, computed without an API server.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -29,7 +29,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Those of the rules with these labels.
+    /// Returns the denials and warnings of the rules with these labels.
     pub(super) fn of(&self, labels: &BTreeSet<&str>) -> Self {
         let of_rules = |lines: &[String]| {
             let is_meant = |line: &&String| {
@@ -45,7 +45,7 @@ impl Outcome {
     }
 }
 
-/// The text with a space in place of each control character.
+/// Replaces each control character of a text by a space.
 pub(super) fn one_line(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(clean).collect()
@@ -64,7 +64,7 @@ pub(super) fn compiled(text: &str, definitions: &[Value]) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The verdict of the webhook's function.
+/// Returns the verdict of the function that the webhook calls.
 pub(super) fn by_webhook(
     plan: &OperatorPlan,
     (operation, object, old): (Operation, &Value, &Value),
@@ -94,7 +94,7 @@ pub(super) fn by_webhook(
     }
 }
 
-/// The verdict of a reconcile pass over the stored object.
+/// Returns the verdict of a reconcile pass over the object.
 pub(super) fn by_pass(plan: &OperatorPlan, object: &Value) -> Result<Outcome> {
     let mut object = object.clone();
     object["metadata"]["uid"] = json!("0f6a3c52-8a5e-4a0e-9d6e-2b7c1d9e4f10");

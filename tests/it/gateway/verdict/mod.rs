@@ -1,5 +1,5 @@
-//! One verdict: random rule sets and objects, judged by policies of the genuine API server, by the function of the webhook and
-//! by reconcile passes.
+//! Equal verdicts: policies of a real API server, the function of the webhook, and reconcile passes evaluate random rule sets for
+//! random objects.
 //!
 //! ```text
 //!  rule set ─ compile ─┬─ policies ─► API server ◄─ dry run of each object        its first denial, its warnings
@@ -7,8 +7,8 @@
 //!                      └─ step   ──────────────────────────────────────────────► the same, of rules that passes apply
 //! ```
 //!
-//! `RULE_SETS=10000` judges as many rule sets; each judges objects in one namespace, since the binding of its policies selects
-//! them by name.
+//! `RULE_SETS=10000` sets the number of rule sets. All objects are in one namespace: the binding of each policy selects its
+//! objects by name.
 
 mod judged;
 mod served;
@@ -35,21 +35,21 @@ use crate::{
     scenario::{LIMIT, Scenario},
 };
 
-/// The rule sets of one batch: their policies exist at the same time.
+/// The number of rule sets in a batch; their policies exist at the same time.
 const BATCH: u64 = 200;
-/// Objects for each rule set; half of them are updates.
+/// The number of objects for each rule set; half of them are updates.
 const OBJECTS: u64 = 8;
-/// Requests at a time.
+/// The number of concurrent requests.
 const AT_ONCE: usize = 16;
-/// How long the API server may take to take over a policy.
+/// The time within which the API server enforces a new policy.
 const LATE: std::time::Duration = std::time::Duration::from_secs(3);
-/// The stored objects that updates start from.
+/// The number of different stored objects that updates start from.
 const STORED: u64 = 20;
 
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
-/// A rule set that is judged.
+/// A rule set under test.
 struct RuleSet {
     seed: u64,
     katalog: Value,
@@ -61,18 +61,18 @@ impl RuleSet {
         &self.plan.operators[0]
     }
 
-    /// The name of the object that is created under this rule set.
+    /// Returns the name of the object that is created under this rule set.
     fn created(&self) -> String {
         format!("new-{}", self.seed)
     }
 
-    /// The stored object that is updated under this rule set: each has its own, so that bindings can tell them apart.
+    /// Returns the name of the stored object that is updated under the rule set in a slot: bindings select objects by name.
     fn updated(slot: u64) -> String {
         format!("old-{slot}")
     }
 }
 
-/// The place of the test.
+/// The scenario of the test, and the CRD of its objects.
 struct Place {
     scenario: Scenario,
     definition: Value,
@@ -95,7 +95,7 @@ impl Place {
         format!("/apis/{group}/v1/namespaces/{namespace}/ponds")
     }
 
-    /// The object of a seed, under another name.
+    /// Returns the object that a seed generates, under another name.
     fn object(&self, seed: u64, name: &str) -> Value {
         let mut object = generate::object(seed);
         object["apiVersion"] = json!(format!("{}/v1", self.scenario.group));
@@ -108,7 +108,7 @@ impl Place {
         let mut katalog = generate::katalog(seed, seed % 4 == 3);
         katalog["metadata"]["name"] = json!(format!("waters-{seed}"));
         katalog["spec"]["crds"]["pond"]["apiTypes"]["group"] = json!(self.scenario.group);
-        // Some combinations are refused when they are compiled.
+        // Some generated combinations do not compile.
         let plan = compiled(&katalog.to_string(), std::slice::from_ref(&self.definition)).ok()?;
         Some(RuleSet {
             seed,
@@ -117,7 +117,8 @@ impl Place {
         })
     }
 
-    /// Writes the policies of rule sets, whose bindings select their objects by name, and one that shows when all are in force.
+    /// Writes the policies of rule sets, whose bindings select their objects by name, and a last one whose denials show that all
+    /// are in force.
     async fn write_policies(&self, sets: &[(u64, RuleSet)]) -> Result<Vec<(String, Value)>> {
         let mut written = Vec::new();
         for (slot, set) in sets {
@@ -139,7 +140,7 @@ impl Place {
             "spec": { "policyName": last, "validationActions": ["Deny"] },
         });
         let client = &self.scenario.client;
-        // The one that shows it comes last in both lists, which the API server watches separately.
+        // The last policy and its binding are written at the end: the API server watches policies and bindings separately.
         for (path, kind) in [
             (POLICIES, "ValidatingAdmissionPolicy"),
             (BINDINGS, "ValidatingAdmissionPolicyBinding"),
@@ -169,7 +170,7 @@ impl Place {
         Ok(written)
     }
 
-    /// A policy or binding as it is written: a binding applies to objects of those names.
+    /// Returns a policy or binding with the path to create it at. A binding is limited to objects with the names.
     fn selecting(&self, mut object: Value, names: &[String]) -> (String, Value) {
         if object["kind"] == "ValidatingAdmissionPolicy" {
             return (POLICIES.to_owned(), object);
@@ -199,8 +200,8 @@ impl Place {
         send(&self.scenario.client, method, &path, Some(object)).await
     }
 
-    /// Compares the verdicts about one object. The API server may take over a policy a moment after the one that was written
-    /// last, so a difference counts if it stays.
+    /// Compares the verdicts about one object. The API server may enforce a policy a moment after the one that was written last, so
+    /// a difference counts only if it persists.
     async fn compare(&self, set: (u64, &RuleSet), stored: &[Value], at: u64) -> Result<usize> {
         let first = match self.compare_once(set, stored, at).await {
             Ok(count) => return Ok(count),
@@ -254,7 +255,7 @@ impl Place {
     }
 }
 
-/// The labels of rules for which that holds.
+/// Returns the labels of the rules for which `is_meant` returns true.
 fn labels(
     plan: &OperatorPlan,
     is_meant: impl Fn(&orkestra_core::plan::ValidationRulePlan) -> bool,
@@ -266,29 +267,29 @@ fn labels(
         .collect()
 }
 
-/// The API server reports the first denial of the policies, and all warnings.
+/// Compares the verdicts of API server and webhook. The API server reports the first denial of the policies, and all warnings.
 fn compare_with_server(plan: &OperatorPlan, served: &Served, webhook: &Outcome) -> Result<()> {
     let webhook = webhook.of(&labels(plan, |rule| rule.cel.is_ok()));
     let is_same = |expected: &str, found: &str| {
-        // A part of a message that CEL cannot say is left open.
+        // The message of a policy has `…` for a part that CEL cannot express.
         one_line(found).contains(&one_line(expected)) || found.contains('…')
     };
     match webhook.denials.first() {
-        None => ensure!(served.is_accepted(), "accepted by the webhook: {served:?}"),
+        None => ensure!(served.is_accepted(), "the webhook accepts: {served:?}"),
         Some(first) => ensure!(
             served.code == 422 && is_same(first, &served.message),
-            "{first:?} of the webhook: {served:?}"
+            "the webhook denies with {first:?}, the API server returned {served:?}"
         ),
     }
     let (expected, found) = (&webhook.warnings, &served.warnings);
     ensure!(
         expected.len() == found.len() && expected.iter().zip(found).all(|(a, b)| is_same(a, b)),
-        "{expected:?} {found:?}"
+        "the webhook warns {expected:?}, the API server {found:?}"
     );
     Ok(())
 }
 
-/// Passes report all.
+/// Compares the verdicts of reconcile pass and webhook: both report all denials and warnings.
 fn compare_with_pass(plan: &OperatorPlan, pass: &Outcome, webhook: &Outcome) -> Result<()> {
     let both = labels(plan, |rule| {
         let moments = &rule.moments;
@@ -297,7 +298,7 @@ fn compare_with_pass(plan: &OperatorPlan, pass: &Outcome, webhook: &Outcome) -> 
     let (pass, webhook) = (pass.of(&both), webhook.of(&both));
     ensure!(
         pass == webhook,
-        "{pass:?} of a pass, {webhook:?} of the webhook"
+        "the reconcile pass reports {pass:?}, the webhook {webhook:?}"
     );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Requests to the API server whose warnings count.
+//! Requests to the API server that return its warnings.
 
 use anyhow::{Context as _, Result};
 use http::{Method, Request};
@@ -6,7 +6,7 @@ use http_body_util::BodyExt as _;
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
-/// A response.
+/// A response of the API server.
 #[derive(Debug)]
 pub(crate) struct Served {
     pub(crate) code: u16,
@@ -23,7 +23,7 @@ impl Served {
     }
 }
 
-/// Sends a request, refused or not.
+/// Sends a request, and returns the response even if its status is an error.
 pub(crate) async fn send(
     client: &Client,
     method: Method,
@@ -63,7 +63,7 @@ fn warning(header: &str) -> Option<String> {
     Some(text)
 }
 
-/// The definition in another group, with another plural.
+/// Returns a copy of a CRD with another group and plural.
 pub(crate) fn of_group(definition: &Value, group: &str, plural: &str) -> Value {
     let mut definition = definition.clone();
     definition["metadata"]["name"] = json!(format!("{plural}.{group}"));
