@@ -114,7 +114,7 @@ pub(crate) async fn a_panic_in_one_operators_pass_is_counted_and_everything_else
     let maps = scenario.objects("configmaps");
 
     waters::pond(&scenario, "doomed", &json!({ "colour": "red" })).await?;
-    eventually("the panic is counted and the pass is retried", LIMIT, async || {
+    eventually("the pass is retried and panics again", LIMIT, async || {
         Ok((engine.panics("pond")? >= 3).then_some(()))
     })
     .await?;

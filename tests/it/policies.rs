@@ -246,7 +246,7 @@ fn table(own: &Value) -> Vec<Row> {
 fn the_shipped_deployment_is_reached_where_its_policy_and_its_service_say() -> Result<()> {
     let deployment = one("deployment.yaml", "Deployment")?;
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
-    let ports = container["ports"].as_array().context("the container has no ports")?;
+    let ports = container["ports"].as_array().context("no ports")?;
     let ports: BTreeMap<&str, u64> = ports
         .iter()
         .filter_map(|port| Some((port["name"].as_str()?, port["containerPort"].as_u64()?)))

@@ -63,7 +63,7 @@ async fn are_pruned(scenario: &Scenario, before: &[(String, Value)]) -> Result<(
 async fn survivors(maps: &Objects) -> Result<Vec<(String, Value)>> {
     let mut all = Vec::new();
     for map in maps.list().await? {
-        let name = map["metadata"]["name"].as_str().context("an object without a name")?;
+        let name = map["metadata"]["name"].as_str().context("no name")?;
         if name.ends_with("-basket") || name.ends_with("-copy") {
             all.push((name.to_owned(), map["metadata"]["uid"].clone()));
         }
@@ -101,8 +101,8 @@ async fn the_last_entry_of_a_kind_is_pruned_too() -> Result<()> {
     let maps = scenario.objects("configmaps");
     let katalog = input("garden/katalog.yaml")?;
     let (from, to) = (
-        katalog.find("          configMaps:").context("the Katalog has no list `configMaps`")?,
-        katalog.find("    pond:").context("the Katalog has no entry `pond`")?,
+        katalog.find("          configMaps:").context("no list")?,
+        katalog.find("    pond:").context("no pond")?,
     );
     let secrets = "          secrets:\n            - name: \"{{ .metadata.name }}-key\"\n              data: { fruit: \"{{ .spec.fruit }}\" }\n";
     let other = [&katalog[..from], secrets, &katalog[to..]].concat();

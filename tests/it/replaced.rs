@@ -35,7 +35,7 @@ async fn children_elsewhere_stay_owned_when_their_katalog_is_replaced_by_force()
         far.class_is_of(&north).await?,
     ];
     for (before, after) in before.iter().zip(&after) {
-        ensure!(uid(before) == uid(after), "the object was created again: {after}");
+        ensure!(uid(before) == uid(after), "it was recreated: {after}");
     }
     // Drift correction still works for them.
     let edit = json!({ "data": { "fruit": "stone" } });

@@ -36,7 +36,7 @@ async fn a_restored_etcd_is_followed_and_children_are_as_its_state_declares() ->
         format!("kind-pond.{}", scenario.group),
     );
     leases.delete(&claim).await?;
-    leases.until(&claim, "exists again", LIMIT, |_| true).await?;
+    leases.until(&claim, "exists", LIMIT, |_| true).await?;
     // Objects that were created after the backup do not exist.
     assert!(ponds.get("lost").await?.is_none());
     waters::pond(&scenario, "lost", &json!({ "colour": "green" })).await?;
@@ -125,7 +125,7 @@ async fn a_restored_etcd_that_has_passed_what_was_known_is_found_by_the_last_wri
     maps.delete("north-pond").await?;
     let backup = scenario.cluster.back_up_etcd("backup")?;
     proxy.set(Faults::default());
-    let child = maps.until("north-pond", "exists again", LIMIT, |_| true).await?;
+    let child = maps.until("north-pond", "exists", LIMIT, |_| true).await?;
     ponds.until_ready("north").await?;
     assert!(
         !scenario.log().contains(FOUND),
@@ -143,7 +143,7 @@ async fn a_restored_etcd_that_has_passed_what_was_known_is_found_by_the_last_wri
     .map(|version| version.parse::<u64>());
     assert!(passed? > known? + 100);
     proxy.set(Faults::default());
-    maps.until("north-pond", "exists again", LIMIT, |_| true).await?;
+    maps.until("north-pond", "exists", LIMIT, |_| true).await?;
     assert!(scenario.log().contains(FOUND));
     scenario.check_running()
 }

@@ -55,7 +55,7 @@ fn reported(katalog: &Value) -> Result<String> {
         ready["observedGeneration"],
         katalog["metadata"]["generation"]
     );
-    Ok(ready["message"].as_str().context("the condition has no message")?.to_owned())
+    Ok(ready["message"].as_str().context("no message")?.to_owned())
 }
 
 /// Checks that `kubectl explain`, `kubectl get -o wide` and an Event report the running and the invalid revision.

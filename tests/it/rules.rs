@@ -92,7 +92,7 @@ async fn a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay()
         )
         .await?;
     deployments
-        .until("shop", "exists", LIMIT, |_| true)
+        .until("shop", "is created", LIMIT, |_| true)
         .await?;
     let accepted = until_reported(&scenario, "shop", "Stalled", "").await?;
     assert_eq!(reported(&accepted, "ValidationWarning"), "");

@@ -110,7 +110,7 @@ fn no_file_has_the_secret(files: &BTreeMap<String, String>) -> Result<()> {
             !text.contains("aHVudGVyMi1tYXJrZXI"),
             "{path} contains the secret in base64"
         );
-        ensure!(!text.contains("managedFields"), "{path} contains managed fields");
+        ensure!(!text.contains("managedFields"), "{path} has managed fields");
     }
     Ok(())
 }
@@ -169,7 +169,7 @@ async fn without_permissions_a_bundle_says_which_are_missing_and_is_bounded() ->
     scenario.ork(&["support-bundle", "--output", path, "--max-size", "1"])?;
     let files = unpacked(&archive)?;
     let summary = json_of(&files, "summary.json")?;
-    let missing = summary["missing"].as_array().context("the summary has no list `missing`")?;
+    let missing = summary["missing"].as_array().context("no list")?;
     for part in ["list katalogs", "list events", "list pods", "list leases"] {
         let note = missing
             .iter()

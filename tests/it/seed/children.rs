@@ -18,7 +18,7 @@ pub(super) async fn objects_disappear_when_a_condition_is_false() -> Result<()> 
     let scenario = conditional("row6", "production").await?;
     let (services, maps) = (scenario.objects("services"), scenario.objects("configmaps"));
     let balancer = services
-        .until("shop-lb", "exists", LIMIT, |_| true)
+        .until("shop-lb", "is created", LIMIT, |_| true)
         .await?;
     assert_eq!(balancer["spec"]["type"], "LoadBalancer");
     // The sample declares no port for the Service, so it is that of the Deployment.
@@ -97,7 +97,7 @@ pub(super) async fn a_status_is_computed_from_the_resource_and_its_children() ->
     assert_eq!(status["endpoint"], endpoint);
     assert_eq!(
         status["readyReplicas"], 1,
-        "a number, as the CRD declares"
+        "a number, as the CRD declares it"
     );
 
     let suspended = json!({ "spec": { "suspend": true } });

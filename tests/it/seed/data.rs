@@ -95,7 +95,7 @@ pub(super) async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     maps.until_equal("shop-flags", "/data/flags", json!("dark-mode"), LIMIT)
         .await?;
     let deployment = deployments
-        .until("shop", "exists", LIMIT, |_| true)
+        .until("shop", "is created", LIMIT, |_| true)
         .await?;
     let image = waters::text(&deployment, "/spec/template/spec/containers/0/image");
     assert_eq!(image, "registry.example/web:3");

@@ -54,7 +54,7 @@ pub(super) async fn an_image_from_elsewhere_is_denied() -> Result<()> {
         .patch("shop", &change("myorg/shop:1"))
         .await?;
     deployments
-        .until("shop", "exists", LIMIT, |_| true)
+        .until("shop", "is created", LIMIT, |_| true)
         .await?;
     demos(&scenario).until_ready("shop").await?;
     // A child that was created for a valid resource is kept.
