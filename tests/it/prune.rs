@@ -106,7 +106,7 @@ async fn the_last_entry_of_a_kind_is_pruned_too() -> Result<()> {
     );
     let secrets = "          secrets:\n            - name: \"{{ .metadata.name }}-key\"\n              data: { fruit: \"{{ .spec.fruit }}\" }\n";
     let other = [&katalog[..from], secrets, &katalog[to..]].concat();
-    // Its permissions do not cover the old children: those were granted before, and an administrator revokes them later.
+    // This grant does not cover the old children. Their permissions stay until an administrator revokes them.
     scenario.grant(&other).await?;
     scenario.apply(&other)?;
     for name in INSTANCES {

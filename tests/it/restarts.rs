@@ -35,7 +35,7 @@ pub(crate) async fn a_killed_api_server_leaves_the_controller_up_and_it_repairs_
     }
 
     private.cluster.stop_api_server()?;
-    // Long enough for several tries of everything, with growing pauses.
+    // The pause is long enough for several retries of each request, with growing backoff.
     tokio::time::sleep(Duration::from_secs(8)).await;
     ensure!(
         controller.status()?.is_none(),

@@ -234,7 +234,7 @@ impl Case {
             .await
             .with_context(|| format!("with {resource} restored"))?;
         println!(
-            "{resource} was restored for {:?} when both operators continued",
+            "both operators continued {:?} after {resource} was restored",
             returned.elapsed()
         );
         self.scenario.check_running()

@@ -210,7 +210,7 @@ async fn a_value_is_stored_in_its_form_before_anything_is_made_and_once() -> Res
     assert_eq!(
         writes.iter().filter(of_spec).count(),
         2,
-        "spec and metadata: {}",
+        "one of the spec and one of the metadata: {}",
         waters::lines(&writes)
     );
 

@@ -68,7 +68,7 @@ pub(crate) async fn a_custom_resource_reaches_no_namespace_that_the_katalog_does
     let into = json!({ "into": waters.foreign });
     waters::pond(&waters.scenario, "north", &into).await?;
     let pond = ponds
-        .until("north", "reports a refused target", LIMIT, is_refused)
+        .until("north", "has a refused target", LIMIT, is_refused)
         .await?;
     let message = condition(&pond, "Ready").map_or("", |ready| waters::text(ready, "/message"));
     ensure!(message.contains("allowedTargets"), "{message}");
@@ -89,11 +89,11 @@ pub(crate) async fn a_custom_resource_reaches_no_namespace_that_the_katalog_does
     // Children of `onDelete` are subject to the same check.
     waters.choose(&waters.foreign).await?;
     ponds
-        .until("north", "reports it again", LIMIT, is_refused)
+        .until("north", "has a refused target again", LIMIT, is_refused)
         .await?;
     ponds.delete("north").await?;
     ponds
-        .until("north", "reports it at deletion", LIMIT, |pond| {
+        .until("north", "has a refused target at deletion", LIMIT, |pond| {
             pond["metadata"]["deletionTimestamp"].is_string() && is_refused(pond)
         })
         .await?;
@@ -110,7 +110,7 @@ async fn a_label_is_followed_when_it_comes_and_when_it_goes(waters: &Waters) -> 
     let ponds = waters.scenario.objects("ponds");
     waters.choose(&waters.labelled).await?;
     ponds
-        .until("north", "reports that target", LIMIT, |pond| {
+        .until("north", "has another refused target", LIMIT, |pond| {
             let text = condition(pond, "Ready").map_or("", |it| waters::text(it, "/message"));
             is_refused(pond) && text.contains(&waters.labelled)
         })
@@ -130,7 +130,7 @@ async fn a_label_is_followed_when_it_comes_and_when_it_goes(waters: &Waters) -> 
         .patch(&waters.labelled, &labelled(json!(null)))
         .await?;
     ponds
-        .until("north", "reports it again", LIMIT, is_refused)
+        .until("north", "has a refused target again", LIMIT, is_refused)
         .await?;
     Ok(())
 }
@@ -149,7 +149,7 @@ pub(crate) async fn a_namespace_of_somebody_else_is_not_taken_for_one_that_the_o
     let taken = json!({ "into": waters.foreign });
     waters::lake(&waters.scenario, "north", &taken).await?;
     let lake = lakes
-        .until("north", "reports the namespace", LIMIT, |lake| {
+        .until("north", "has a refused target", LIMIT, |lake| {
             let text = condition(lake, "Ready").map_or("", |it| waters::text(it, "/message"));
             text.contains("was not created for this resource")
         })
@@ -158,7 +158,7 @@ pub(crate) async fn a_namespace_of_somebody_else_is_not_taken_for_one_that_the_o
     // The namespace of another lake is refused as well.
     waters::lake(&waters.scenario, "west", &json!({ "into": created })).await?;
     lakes
-        .until("west", "reports it", LIMIT, |lake| {
+        .until("west", "has a refused target", LIMIT, |lake| {
             let text = condition(lake, "Ready").map_or("", |it| waters::text(it, "/message"));
             text.contains("was not created for this resource")
         })

@@ -80,7 +80,7 @@ pub(crate) fn lines(events: &[AuditEvent]) -> String {
 /// the audit log.
 pub(crate) async fn until_counted(scenario: &Scenario) -> Result<()> {
     scenario.until_settled(REACTION, LIMIT).await?;
-    eventually("everything is done and counted", LIMIT, async || {
+    eventually("all work is done and counted", LIMIT, async || {
         ensure_counted(scenario).await?;
         Ok(Some(()))
     })

@@ -20,7 +20,7 @@ const UNSEEN: [(&str, &str, &str, &str); 13] = [
         "update",
         "GROUP",
         "ponds/finalizers",
-        "required by the admission plugin OwnerReferencesPermissionEnforcement, which is off here",
+        "required by the admission plugin OwnerReferencesPermissionEnforcement, which is disabled here",
     ),
     ("update", "GROUP", "lakes/finalizers", "the same"),
     (

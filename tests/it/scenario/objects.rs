@@ -243,7 +243,7 @@ impl Objects {
 
     /// Waits until the object no longer exists.
     pub(crate) async fn until_gone(&self, name: &str, limit: Duration) -> Result<()> {
-        eventually(&format!("{name} is gone"), limit, async || {
+        eventually(&format!("{name} is deleted"), limit, async || {
             match self.get(name).await? {
                 None => Ok(Some(())),
                 Some(object) => bail!("it still exists: {}", without_managed_fields(object)),

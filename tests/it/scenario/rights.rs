@@ -171,7 +171,7 @@ impl Scenario {
         .await
     }
 
-    /// Writes a role as given here. With a rule less, this revokes the permission.
+    /// Writes a role. If a rule was removed from it, this revokes the permission.
     pub(crate) async fn put_role(&self, role: &ClusterRole) -> Result<()> {
         let roles: Api<ClusterRole> = Api::all(self.client.clone());
         apply_as_scenario(&roles, role).await
