@@ -1,4 +1,4 @@
-//! Scenario h: what goes wrong in one pass stays in it.
+//! Panics and exhausted budgets: the failure of one reconcile pass affects no other pass.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,10 +20,10 @@ use tokio_util::sync::CancellationToken;
 use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::waters;
 
-/// How long its writes may take to end.
+/// The maximum time that the controller's writes may take to finish after a shutdown.
 const END: Duration = Duration::from_secs(25);
 
-/// The engine of `ork controller`, in this process, so that a test can hand in a fault or a clock.
+/// The engine of `ork controller`, run in the test process so that a test can inject faults or a clock.
 pub(crate) struct Engine {
     metrics: Metrics,
     shutdown: CancellationToken,
@@ -31,7 +31,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Starts it; `prepare` is what the test puts into its context.
+    /// Starts the engine. `prepare` changes its context before the start.
     pub(crate) fn start(scenario: &Scenario, prepare: impl FnOnce(&mut Context)) -> Result<Self> {
         let mut context = Context::new(scenario.identity.client()?, &Flow::new(|| 0.0))?;
         prepare(&mut context);
@@ -47,7 +47,7 @@ impl Engine {
         })
     }
 
-    /// How often passes of an operator have panicked.
+    /// Returns the number of panics in reconcile passes of an operator.
     fn panics(&self, operator: &str) -> Result<u64> {
         let text: String = self.metrics.parts().collect::<Result<_, _>>()?;
         let label = format!("crd=\"{operator}\"");
@@ -56,31 +56,31 @@ impl Engine {
             .find(|line| line.starts_with("orkestra_panics_total{") && line.contains(&label));
         let value = series
             .and_then(|line| line.rsplit(' ').next())
-            .with_context(|| format!("no panics of {operator} in\n{text}"))?;
+            .with_context(|| format!("no series of panics for {operator} in\n{text}"))?;
         Ok(value.parse()?)
     }
 
-    /// Ends it, as SIGTERM ends the process.
+    /// Stops the engine as SIGTERM stops the process.
     pub(crate) async fn stop(self) -> Result<()> {
         self.shutdown.cancel();
-        ensure!(self.run.await??, "a write has not ended in time");
+        ensure!(self.run.await??, "a write did not finish in time");
         Ok(())
     }
 }
 
-/// When passes began, by the clock that they are given.
+/// The start times of reconcile passes, by the clock that the context has.
 #[derive(Clone, Default)]
 pub(crate) struct Moments(Arc<Mutex<Vec<Timestamp>>>);
 
 impl Moments {
-    /// Gives a context that clock, and notes when its passes begin.
+    /// Sets the clock of `context`, and records the start time of each pass.
     pub(crate) fn note(&self, context: &mut Context, clock: Clock) {
         let moments = self.clone();
         context.clock = clock.clone();
         context.faults = Faults::before_pass(move |_, _| moments.all().push(clock.now()));
     }
 
-    /// How long after `due` the first pass began that did not begin before.
+    /// Returns the delay between `due` and the first pass that began at or after it.
     pub(crate) fn late(&self, due: Timestamp) -> Option<SignedDuration> {
         let since = |moment: &Timestamp| moment.duration_since(due);
         let late = self.all().iter().map(since).collect::<Vec<_>>();
@@ -114,7 +114,7 @@ pub(crate) async fn a_panic_in_one_operators_pass_is_counted_and_everything_else
     let maps = scenario.objects("configmaps");
 
     waters::pond(&scenario, "doomed", &json!({ "colour": "red" })).await?;
-    eventually("the panic is counted, and tried again", LIMIT, async || {
+    eventually("the pass is retried and panics again", LIMIT, async || {
         Ok((engine.panics("pond")? >= 3).then_some(()))
     })
     .await?;
@@ -126,7 +126,7 @@ pub(crate) async fn a_panic_in_one_operators_pass_is_counted_and_everything_else
         .await?;
     maps.until_equal("doomed-lake", "/data/colour", json!("blue"), LIMIT)
         .await?;
-    // They still follow changes.
+    // The other resources still react to changes.
     scenario
         .objects("ponds")
         .patch("sound", &json!({ "spec": { "colour": "brown" } }))
@@ -137,14 +137,14 @@ pub(crate) async fn a_panic_in_one_operators_pass_is_counted_and_everything_else
     assert_eq!(
         maps.get("doomed-pond").await?,
         None,
-        "a pass that panics first makes nothing"
+        "a pass that panics at its start creates no child"
     );
 
     armed.store(false, Ordering::SeqCst);
     scenario.objects("ponds").until_ready("doomed").await?;
     maps.until_equal("doomed-pond", "/data/colour", json!("red"), LIMIT)
         .await?;
-    assert!(!engine.run.is_finished(), "the engine ended");
+    assert!(!engine.run.is_finished(), "the engine stopped");
     engine.stop().await
 }
 
@@ -159,7 +159,7 @@ async fn a_template_that_exhausts_its_budget_fails_its_resource_alone() -> Resul
     scenario.katalog_is("waters", "True", "Running").await?;
     let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
 
-    // 400 fish are 64 million steps, 3 are 27.
+    // The template takes 64 million steps for 400 fish, and 27 for 3.
     waters::pond(&scenario, "crowded", &json!({ "fish": vec![1; 400] })).await?;
     waters::pond(&scenario, "calm", &json!({ "fish": [1, 1, 1] })).await?;
     ponds.until_ready("calm").await?;
@@ -179,18 +179,18 @@ async fn a_template_that_exhausts_its_budget_fails_its_resource_alone() -> Resul
         .await?;
     ensure!(
         condition(&crowded, "Stalled").is_some(),
-        "only a change of it helps: {}",
+        "`Stalled` is not set, although only a change of the resource can help: {}",
         crowded["status"]
     );
     assert_eq!(maps.get("crowded-pond").await?, None);
-    // It is not tried again and again, and takes nothing from the others. Only its passes fail; its own finalizer and status may
-    // lead to one more.
+    // There is no retry loop, and the other resources are not delayed. Only passes of this resource fail; the writes of its own
+    // finalizer and status may trigger one more pass.
     let failed = [("crd", "pond"), ("result", "error")];
-    eventually("its passes end", LIMIT, async || {
+    eventually("no further passes fail", LIMIT, async || {
         let before = scenario.metric("orkestra_reconcile_total", &failed).await?;
         tokio::time::sleep(Duration::from_secs(5)).await;
         let more = scenario.metric("orkestra_reconcile_total", &failed).await? - before;
-        ensure!(more < 0.5, "{more} more in 5 s");
+        ensure!(more < 0.5, "{more} more failed passes in 5 s");
         Ok(Some(()))
     })
     .await?;

@@ -1,8 +1,9 @@
-//! The shipped `NetworkPolicy`, evaluated over the shipped objects: no network plugin is here to enforce it.
+//! The shipped `NetworkPolicy`, evaluated against the shipped objects: the test cluster has no network plugin that enforces it.
 //!
-//! Source: Kubernetes API reference, `NetworkPolicy v1`: what no policy selects is allowed, what one selects needs a rule.
+//! Source: Kubernetes API reference, `NetworkPolicy v1`: a pod that no policy selects allows all traffic, a selected pod only the
+//! traffic that a rule allows.
 
-// Helpers of tests may unwrap as tests do; clippy knows only the tests themselves.
+// Test helpers may unwrap as tests do; clippy exempts only the test functions themselves.
 #![allow(clippy::unwrap_used)]
 
 use std::{collections::BTreeMap, net::IpAddr, path::Path};
@@ -10,12 +11,12 @@ use std::{collections::BTreeMap, net::IpAddr, path::Path};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-/// Whom a pod talks with.
+/// The other end of a connection with a pod.
 #[derive(Debug)]
 enum Other {
-    /// A pod with labels, in a namespace with labels.
+    /// A pod: the labels of its namespace, and its own labels.
     Pod(Value, Value),
-    /// An address that is no pod's, such as that of a node.
+    /// An address that belongs to no pod, such as the address of a node.
     Address(IpAddr),
 }
 
@@ -41,7 +42,7 @@ fn one(file: &str, kind: &str) -> Result<Value> {
     found.with_context(|| format!("no {kind} in {file}"))
 }
 
-/// Whether a selector takes labels; only `matchLabels` is used.
+/// Reports whether a selector matches labels. Only `matchLabels` is supported.
 fn selects(selector: &Value, labels: &Value) -> bool {
     let selector = selector.as_object().unwrap();
     assert!(
@@ -52,7 +53,7 @@ fn selects(selector: &Value, labels: &Value) -> bool {
     wanted.is_none_or(|wanted| wanted.iter().all(|(key, value)| &labels[key] == value))
 }
 
-/// Whether a network such as `10.0.0.0/8` holds an address.
+/// Reports whether a network such as `10.0.0.0/8` contains an address.
 fn holds(network: &str, address: IpAddr) -> bool {
     let (base, bits) = network.split_once('/').unwrap();
     let bits: u32 = bits.parse().unwrap();
@@ -94,7 +95,7 @@ fn is_peer(peer: &Value, own_namespace: &Value, other: &Other) -> bool {
     }
 }
 
-/// Whether the policy lets a connection through.
+/// Reports whether the policy allows a connection.
 fn allows(
     policy: &Value,
     own_namespace: &Value,
@@ -141,7 +142,7 @@ fn the_shipped_network_policy_allows_what_is_needed_and_nothing_else() -> Result
     Ok(())
 }
 
-/// What `ork install` would apply with a value.
+/// Returns the objects that `ork install` would apply with `--set VALUE`.
 fn installed(value: &str) -> Result<Vec<Value>> {
     let mut ork = std::process::Command::new(env!("CARGO_BIN_EXE_ork"));
     ork.args(["install", "--dry-run=client", "--set", value]);
@@ -158,8 +159,8 @@ fn with_webhooks_the_network_policy_lets_the_api_server_in_at_their_port_only() 
     ] {
         let objects = installed(value)?;
         let policy = objects.iter().find(|one| one["kind"] == "NetworkPolicy");
-        let policy = policy.context("no policy")?;
-        // The API server may connect from a node, or through a Pod of konnectivity.
+        let policy = policy.context("`ork install` prints no NetworkPolicy")?;
+        // The API server may connect from a node, or through a pod of konnectivity.
         let pod = pod(
             json!({ "kubernetes.io/metadata.name": "kube-system" }),
             json!({}),
@@ -175,7 +176,7 @@ fn with_webhooks_the_network_policy_lets_the_api_server_in_at_their_port_only() 
             ));
             ensure!(!allows(policy, &own, "in", &api_server, ("UDP", port)));
         }
-        // Everything else is as without webhooks.
+        // All other rules are the same as without webhooks.
         for (expected, way, other, at) in table(&own) {
             if way == "in" && at.1 == port {
                 continue;
@@ -187,7 +188,7 @@ fn with_webhooks_the_network_policy_lets_the_api_server_in_at_their_port_only() 
     Ok(())
 }
 
-/// Whether a connection is allowed, which way it goes, whom with, and its protocol and port.
+/// Whether a connection is allowed, its direction, its other end, and its protocol and port.
 type Row = (bool, &'static str, Other, (&'static str, u64));
 
 fn table(own: &Value) -> Vec<Row> {
@@ -200,7 +201,7 @@ fn table(own: &Value) -> Vec<Row> {
     let dns = json!({ "k8s-app": "kube-dns" });
     let any = json!({ "app": "any" });
     vec![
-        // Probes, whoever asks: the kubelet's address is the node's.
+        // Probes are allowed from everywhere: the kubelet's address is the node's.
         (true, "in", address("10.0.0.4"), ("TCP", 8081)),
         (true, "in", pod(shop.clone(), any.clone()), ("TCP", 8081)),
         // Metrics and pages.
@@ -215,11 +216,11 @@ fn table(own: &Value) -> Vec<Row> {
         (false, "in", pod(shop.clone(), any.clone()), ("TCP", 8080)),
         (false, "in", address("10.0.0.4"), ("TCP", 8080)),
         (false, "in", address("203.0.113.9"), ("TCP", 8080)),
-        // Nothing else comes in.
+        // No other ingress is allowed.
         (false, "in", pod(monitoring, any.clone()), ("TCP", 22)),
         (false, "in", pod(own.clone(), any.clone()), ("UDP", 8080)),
         (false, "in", address("10.0.0.4"), ("TCP", 8443)),
-        // Names.
+        // DNS.
         (true, "out", pod(system.clone(), dns.clone()), ("UDP", 53)),
         (true, "out", pod(system.clone(), dns.clone()), ("TCP", 53)),
         (true, "out", address("169.254.20.10"), ("UDP", 53)),
@@ -230,7 +231,7 @@ fn table(own: &Value) -> Vec<Row> {
         (true, "out", address("10.96.0.1"), ("TCP", 443)),
         (true, "out", address("203.0.113.7"), ("TCP", 6443)),
         (true, "out", address("2001:db8::7"), ("TCP", 443)),
-        // No credentials of the node, no pods, no other ports.
+        // The metadata services of cloud providers, pods and other ports are not reachable.
         (false, "out", address("169.254.169.254"), ("TCP", 443)),
         (false, "out", address("169.254.169.254"), ("TCP", 80)),
         (false, "out", address("fd00:ec2::254"), ("TCP", 443)),
@@ -254,7 +255,7 @@ fn the_shipped_deployment_is_reached_where_its_policy_and_its_service_say() -> R
     for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
         ensure!(container[probe]["httpGet"]["port"] == "probes", "{probe}");
     }
-    // The ports are those that `ork controller` takes unless it is told otherwise.
+    // The ports are the defaults of `ork controller`.
     let arguments = container["args"].to_string();
     ensure!(!arguments.contains("listen"), "{arguments}");
     let service = one("service.yaml", "Service")?;
@@ -264,7 +265,7 @@ fn the_shipped_deployment_is_reached_where_its_policy_and_its_service_say() -> R
     let labels = &deployment["spec"]["template"]["metadata"]["labels"];
     let selector = service["spec"]["selector"]
         .as_object()
-        .context("no selector")?;
+        .context("the Service has no selector")?;
     ensure!(selector.iter().all(|(key, value)| &labels[key] == value));
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! A control plane of a test's own, for what others must not notice: `ork` in it is the service account that `ork generate rbac`
-//! names.
+//! A control plane for one test, for actions that would disturb other tests. `ork` runs in it as the service account that
+//! `ork generate rbac` names.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,10 +11,10 @@ use testbed::{ControlPlane, Identity, Options};
 use crate::scenario::{Objects, printed};
 use crate::waters;
 
-/// A control plane of a test's own.
+/// A control plane for one test.
 pub(crate) struct Private {
     pub(crate) cluster: ControlPlane,
-    /// Who `ork` is.
+    /// The identity of `ork`.
     pub(crate) identity: Identity,
     /// The administrator's client.
     pub(crate) client: Client,
@@ -22,7 +22,7 @@ pub(crate) struct Private {
 }
 
 impl Private {
-    /// Ponds and lakes are of that API group.
+    /// Starts a control plane. Ponds and lakes belong to the API group `group`.
     pub(crate) fn start(options: Options, group: &'static str) -> Result<Self> {
         let cluster = ControlPlane::start(options)?;
         let identity = cluster.identity(
@@ -38,7 +38,7 @@ impl Private {
         })
     }
 
-    /// Installs Orkestra's own kinds, ponds and lakes, and grants `ork` what it needs for that Katalog.
+    /// Installs Orkestra's own kinds, ponds and lakes, and grants `ork` the permissions that the Katalog requires.
     pub(crate) fn prepare(&self, katalog: &str) -> Result<()> {
         let file = self.cluster.folder().join("katalog.yaml");
         std::fs::write(&file, katalog)?;
@@ -49,7 +49,7 @@ impl Private {
         self.cluster.relearn_kinds()
     }
 
-    /// `kubectl apply` as the administrator.
+    /// Runs `kubectl apply` as the administrator.
     pub(crate) fn apply(&self, text: &str) -> Result<()> {
         let admin = self.cluster.admin();
         let output = self
@@ -63,20 +63,20 @@ impl Private {
         Ok(())
     }
 
-    /// `ork`, with that kubeconfig.
+    /// Returns the command `ork` with that kubeconfig.
     pub(crate) fn ork(kubeconfig: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
         command.args(args).env("KUBECONFIG", kubeconfig);
         command
     }
 
-    /// What `ork` prints.
+    /// Runs `ork` and returns its output.
     fn printed(&self, args: &[&str]) -> Result<String> {
         let output = Self::ork(self.identity.kubeconfig_path(), args).output()?;
         printed(&output, "ork")
     }
 
-    /// Objects in a namespace, read and written by that client; an unknown plural is one of the group.
+    /// Returns the objects of a plural in a namespace, accessed with that client. An unknown plural belongs to `group`.
     pub(crate) fn objects(&self, client: &Client, namespace: &str, plural: &str) -> Objects {
         Objects::namespaced(client, self.group, namespace, plural)
     }

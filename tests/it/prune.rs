@@ -1,4 +1,4 @@
-//! Children that are no longer declared, or whose gate closes.
+//! Pruning: children are deleted when their entry is removed from the Katalog or their gate closes.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use crate::scenario::{LIMIT, Objects, Scenario, input};
 
 const INSTANCES: [&str; 3] = ["north", "south", "west"];
-/// The entry that goes.
+/// The entry that is removed from the Katalog.
 const LADDER: &str = r#"            - name: "{{ .metadata.name }}-ladder"
               data:
                 steps: "7"
 "#;
 
-/// Three orchards with two children each, and a bystander beside each ladder that carries all its labels and annotations.
+/// Creates three orchards with two children each, and for each ladder a copy that has its labels and annotations but no owner.
 async fn orchards(prefix: &str) -> Result<Scenario> {
     let crds = ["garden/orchard-crd.yaml", "garden/pond-crd.yaml"];
     let scenario = Scenario::running(prefix, &crds, "garden/katalog.yaml").await?;
@@ -29,7 +29,7 @@ async fn orchards(prefix: &str) -> Result<Scenario> {
                 "labels": ladder["metadata"]["labels"],
                 "annotations": ladder["metadata"]["annotations"],
             },
-            "data": { "note": "a bystander" },
+            "data": { "note": "a copy" },
         });
         maps.create(&copy).await?;
     }
@@ -42,7 +42,7 @@ fn without_ladder() -> Result<String> {
     Ok(katalog.replace(LADDER, ""))
 }
 
-/// The ladders are gone; baskets and bystanders are as they were.
+/// Checks that the ladders are deleted, and that the baskets and copies are unchanged.
 async fn are_pruned(scenario: &Scenario, before: &[(String, Value)]) -> Result<()> {
     let maps = scenario.objects("configmaps");
     for name in INSTANCES {
@@ -59,11 +59,11 @@ async fn are_pruned(scenario: &Scenario, before: &[(String, Value)]) -> Result<(
     Ok(())
 }
 
-/// What must survive, with its uid.
+/// Returns the names and uids of the objects that must not be deleted.
 async fn survivors(maps: &Objects) -> Result<Vec<(String, Value)>> {
     let mut all = Vec::new();
     for map in maps.list().await? {
-        let name = map["metadata"]["name"].as_str().context("a name")?;
+        let name = map["metadata"]["name"].as_str().context("no name")?;
         if name.ends_with("-basket") || name.ends_with("-copy") {
             all.push((name.to_owned(), map["metadata"]["uid"].clone()));
         }
@@ -101,12 +101,12 @@ async fn the_last_entry_of_a_kind_is_pruned_too() -> Result<()> {
     let maps = scenario.objects("configmaps");
     let katalog = input("garden/katalog.yaml")?;
     let (from, to) = (
-        katalog.find("          configMaps:").context("a list")?,
-        katalog.find("    pond:").context("a pond")?,
+        katalog.find("          configMaps:").context("no list")?,
+        katalog.find("    pond:").context("no pond")?,
     );
     let secrets = "          secrets:\n            - name: \"{{ .metadata.name }}-key\"\n              data: { fruit: \"{{ .spec.fruit }}\" }\n";
     let other = [&katalog[..from], secrets, &katalog[to..]].concat();
-    // Its own rights are not what the old children need: an administrator takes those back later.
+    // This grant does not cover the old children. Their permissions stay until an administrator revokes them.
     scenario.grant(&other).await?;
     scenario.apply(&other)?;
     for name in INSTANCES {
@@ -136,7 +136,7 @@ async fn a_gate_on_spec_that_closes_removes_and_one_on_status_keeps() -> Result<
     for (map, gate) in [("north-fence", "spec"), ("north-cider", "status")] {
         ensure!(
             maps.get(map).await?.is_none(),
-            "the gate on {gate} was never open"
+            "a child exists although the gate on {gate} was never open"
         );
     }
     orchards
@@ -162,7 +162,7 @@ async fn a_gate_on_spec_that_closes_removes_and_one_on_status_keeps() -> Result<
         )
         .await?;
     maps.until_gone("north-fence", LIMIT).await?;
-    // The pass that removed the fence has seen both gates closed: what is kept is kept as it was.
+    // The pass that deleted the fence has evaluated both gates as closed: the cider is kept, and it is not updated.
     orchards.until_ready("north").await?;
     maps.until_equal("north-basket", "/data/fruit", json!("medlar"), LIMIT)
         .await?;
@@ -175,7 +175,7 @@ async fn a_gate_on_spec_that_closes_removes_and_one_on_status_keeps() -> Result<
     gates_that_open_again_create_one_and_update_the_other(&scenario, &fence, &cider).await
 }
 
-/// Opens both gates again: one child is created anew, the other is brought up to date.
+/// Opens both gates again, and checks that one child is created again and the other is updated.
 async fn gates_that_open_again_create_one_and_update_the_other(
     scenario: &Scenario,
     fence: &Value,

@@ -1,4 +1,4 @@
-//! Scenario o: nothing for nothing. What is as declared costs no request, a restart no write, a change exactly its own.
+//! Requests and writes: a converged operator sends none, a restart writes nothing, and a change writes only the changed objects.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -12,25 +12,25 @@ use testbed::{AuditEvent, eventually};
 use crate::scenario::{Objects, Scenario, input, is_ready};
 use crate::waters;
 
-/// Children of one Pond in `tests/inputs/quiet/katalog.yaml`.
+/// The number of children of one Pond in `tests/inputs/quiet/katalog.yaml`.
 const CHILDREN: usize = 11;
 const PONDS: usize = 50;
-/// The window in which nothing may be asked for.
+/// The time in which the controller must send no request.
 const WINDOW: Duration = Duration::from_mins(1);
-/// How long 50 Ponds may take to be ready, each with a pod.
+/// The maximum time until 50 Ponds, each with a pod, are ready.
 const CONVERGED: Duration = Duration::from_mins(4);
 
 fn spec(colour: &str) -> Value {
     json!({ "colour": colour, "image": "registry.example/pond:3", "replicas": 1, "port": 8080 })
 }
 
-/// Writes about Ponds: those of the Katalog's own status are coalesced and not theirs.
+/// Returns the writes for Ponds. Writes of the Katalog's own status and revisions are coalesced and do not belong to a Pond.
 fn about_ponds(mut writes: Vec<AuditEvent>) -> Vec<AuditEvent> {
     writes.retain(|write| write.resource != "katalogs" && write.resource != "controllerrevisions");
     writes
 }
 
-/// Every status that the Pond of that name has had since `since`, a resourceVersion, in `window`.
+/// Returns every status that the Pond `name` had within `window`, starting at the resourceVersion `since`.
 async fn statuses(
     scenario: &Scenario,
     name: &str,
@@ -58,7 +58,7 @@ async fn statuses(
     Ok(seen)
 }
 
-/// A Pond's writes are its finalizer, its children, and one for each state that its status shows.
+/// Checks that the writes for one Pond are its finalizer, its children, and one write for each distinct status.
 async fn ensure_price_of_one(scenario: &Scenario) -> Result<()> {
     let mark = Scenario::mark()?;
     let made = waters::pond(scenario, "first", &spec("green")).await?;
@@ -87,17 +87,17 @@ async fn until_all_ready(scenario: &Scenario) -> Result<()> {
     eventually("all Ponds are ready", CONVERGED, async || {
         let ponds = scenario.objects("ponds").list().await?;
         let ready = ponds.iter().filter(|pond| is_ready(pond)).count();
-        ensure!(ready == PONDS, "{ready} of {} are", ponds.len());
+        ensure!(ready == PONDS, "{ready} of {} are ready", ponds.len());
         Ok(Some(()))
     })
     .await
 }
 
-/// Waits until a controller that was just started has looked at every Pond, and a while longer.
+/// Waits until a controller that was just started has reconciled every Pond, and 12 seconds more for late writes.
 async fn until_all_looked_at(scenario: &Scenario) -> Result<()> {
-    eventually("each Pond had a pass", CONVERGED, async || {
+    eventually("each Pond was reconciled", CONVERGED, async || {
         let passes = scenario.passes("pond").await?;
-        // A count fits a float.
+        // A float represents this count exactly.
         ensure!(passes > 49.5, "{passes} passes");
         Ok(Some(()))
     })
@@ -140,7 +140,7 @@ pub(crate) async fn what_is_as_declared_costs_no_request_a_restart_no_write_and_
     scenario.check_running()
 }
 
-/// What is as declared costs no request.
+/// Checks that the controller sends no request while nothing changes.
 async fn ensure_silence(scenario: &Scenario) -> Result<()> {
     let mark = Scenario::mark()?;
     tokio::time::sleep(WINDOW).await;
@@ -155,7 +155,7 @@ async fn ensure_silence(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// An annotation that no template reads costs no write.
+/// Checks that a change of an annotation that no template reads causes no write.
 async fn ensure_unread_annotation_is_free(scenario: &Scenario) -> Result<()> {
     let mark = Scenario::mark()?;
     scenario
@@ -169,13 +169,13 @@ async fn ensure_unread_annotation_is_free(scenario: &Scenario) -> Result<()> {
     let writes = scenario.writes_since(mark)?;
     ensure!(
         writes.is_empty(),
-        "an annotation costs\n{}",
+        "a changed annotation causes writes:\n{}",
         waters::lines(&writes)
     );
     Ok(())
 }
 
-/// A restart costs no write.
+/// Checks that a restart causes no write.
 async fn ensure_restart_is_free(scenario: &mut Scenario) -> Result<()> {
     let mark = Scenario::mark()?;
     scenario.terminate()?;
@@ -184,18 +184,18 @@ async fn ensure_restart_is_free(scenario: &mut Scenario) -> Result<()> {
     let writes = scenario.writes_since(mark)?;
     ensure!(
         writes.is_empty(),
-        "a restart costs {} writes:\n{}",
+        "a restart causes {} writes:\n{}",
         writes.len(),
         waters::lines(&writes)
     );
     Ok(())
 }
 
-/// A change that was made while no controller ran costs one write.
+/// Checks that a change of a child while no controller ran causes one write.
 async fn ensure_change_costs_one(scenario: &mut Scenario) -> Result<()> {
     let mark = Scenario::mark()?;
     scenario.kill9()?;
-    // On a template of its own, so that no rollout and no changed status follows from it.
+    // The change is in the template of a `CronJob`: it causes no rollout and changes no status.
     change_image(scenario).await?;
     scenario.start().await?;
     let jobs = cron_jobs(scenario);
@@ -206,7 +206,7 @@ async fn ensure_change_costs_one(scenario: &mut Scenario) -> Result<()> {
     let writes = scenario.writes_since(mark)?;
     ensure!(
         writes.len() == 1,
-        "one changed image costs {} writes:\n{}",
+        "one changed image causes {} writes:\n{}",
         writes.len(),
         waters::lines(&writes)
     );
@@ -230,7 +230,7 @@ async fn change_image(scenario: &Scenario) -> Result<()> {
     let mut job = jobs.fetch("p11").await?;
     let container = job
         .pointer_mut("/spec/jobTemplate/spec/template/spec/containers")
-        .context("containers")?;
+        .context("the CronJob has no containers")?;
     container[0]["image"] = json!("registry.example/other:9");
     let patch = json!({ "spec": { "jobTemplate": { "spec": { "template": { "spec": { "containers": container } } } } } });
     jobs.patch("p11", &patch).await.map(drop)

@@ -1,4 +1,4 @@
-//! Random values in a child that is made once: drawn once, and kept whatever comes after.
+//! Random values in a child that is created once: they are generated once and kept through changes and restarts.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::scenario::{LIMIT, Scenario};
 use crate::waters;
 
-/// The data of a pond's Secret.
+/// Returns the data of a pond's Secret.
 async fn drawn(scenario: &Scenario, pond: &str) -> Result<Value> {
     let secret = scenario
         .objects("secrets")
@@ -30,7 +30,7 @@ async fn a_password_is_drawn_once_and_outlives_changes_and_restarts() -> Result<
     for pond in ["north", "south"] {
         waters::pond(&scenario, pond, &json!({ "colour": "green" })).await?;
         ponds.until_ready(pond).await?;
-        // Who reconciles reads what was drawn.
+        // Later passes read the generated value from the Secret.
         maps.until_equal(&format!("{pond}-pond"), "/data/length", json!("16"), LIMIT)
             .await?;
     }

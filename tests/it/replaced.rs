@@ -1,5 +1,5 @@
-//! A Katalog that `kubectl replace --force` deletes and makes again at once: its operators release everything and claim it
-//! again, also children that only marks connect with their custom resource.
+//! `kubectl replace --force` on a Katalog: the Katalog is deleted and immediately created again. Its operators release their
+//! instances and children and adopt them again, including children that only labels and annotations connect with their owner.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -35,9 +35,9 @@ async fn children_elsewhere_stay_owned_when_their_katalog_is_replaced_by_force()
         far.class_is_of(&north).await?,
     ];
     for (before, after) in before.iter().zip(&after) {
-        ensure!(uid(before) == uid(after), "it was made again: {after}");
+        ensure!(uid(before) == uid(after), "it was recreated: {after}");
     }
-    // They are watched: drift is corrected.
+    // Drift correction still works for them.
     let edit = json!({ "data": { "fruit": "stone" } });
     far.signs.patch("north-sign", &edit).await?;
     far.signs

@@ -1,4 +1,4 @@
-//! Scenario p: an API server that goes away.
+//! A killed API server: the controller keeps running and corrects what changed in the meantime.
 
 use std::time::Duration;
 
@@ -35,21 +35,21 @@ pub(crate) async fn a_killed_api_server_leaves_the_controller_up_and_it_repairs_
     }
 
     private.cluster.stop_api_server()?;
-    // Long enough for several tries of everything, with growing pauses.
+    // The pause is long enough for several retries of each request, with growing backoff.
     tokio::time::sleep(Duration::from_secs(8)).await;
     ensure!(
         controller.status()?.is_none(),
-        "it ended without its API server:\n{}",
+        "the controller ended without its API server:\n{}",
         controller.log()
     );
-    // It stands still while the API server comes back, so that what changes is missed for certain.
+    // The controller is stopped while the API server comes back, so that its watches certainly miss the changes.
     controller.signal(Signal::Stop)?;
     private.cluster.start_api_server()?;
     ponds_and_children_change(&ponds, &maps).await?;
     controller.signal(Signal::Cont)?;
 
     what_changed_is_repaired(&ponds, &maps).await?;
-    // The watches live: what happens now is seen, too.
+    // The watches work again: later changes are seen.
     maps.delete("two-pond").await?;
     maps.until_equal("two-pond", "/data/colour", json!("green"), LIMIT)
         .await?;
@@ -63,7 +63,7 @@ pub(crate) async fn a_killed_api_server_leaves_the_controller_up_and_it_repairs_
     it_ends_in_order(&mut controller)
 }
 
-/// Starts a controller of that control plane.
+/// Starts a controller for that control plane.
 fn controller_of(private: &Private) -> Result<Guarded> {
     let log = private.cluster.folder().join("controller.log");
     let listen = format!("127.0.0.1:{}", free_port()?);
@@ -75,7 +75,7 @@ fn controller_of(private: &Private) -> Result<Guarded> {
     spawn_guarded(&command, &log)
 }
 
-/// Has children and resources deleted, changed and made.
+/// Deletes, changes and creates children and resources.
 async fn ponds_and_children_change(ponds: &Objects, maps: &Objects) -> Result<()> {
     maps.delete("one-pond").await?;
     maps.patch("two-pond", &json!({ "data": { "colour": "red" } }))
@@ -87,7 +87,7 @@ async fn ponds_and_children_change(ponds: &Objects, maps: &Objects) -> Result<()
     pond(ponds, "five").await
 }
 
-/// Waits until everything is as the resources now declare it.
+/// Waits until all children match their resources again.
 async fn what_changed_is_repaired(ponds: &Objects, maps: &Objects) -> Result<()> {
     maps.until_equal("one-pond", "/data/colour", json!("green"), LIMIT)
         .await?;
@@ -105,18 +105,18 @@ async fn what_changed_is_repaired(ponds: &Objects, maps: &Objects) -> Result<()>
     Ok(())
 }
 
-/// Checks that the controller runs, and ends as it should after SIGTERM.
+/// Checks that the controller still runs, and that it ends with exit status 0 after SIGTERM.
 fn it_ends_in_order(controller: &mut Guarded) -> Result<()> {
-    ensure!(controller.status()?.is_none(), "it ended");
+    ensure!(controller.status()?.is_none(), "the controller ended");
     ensure!(
         !controller.log().contains("panicked"),
-        "something panicked:\n{}",
+        "the controller's log contains a panic:\n{}",
         controller.log()
     );
     controller.signal(Signal::Term)?;
     ensure!(
         controller.wait(LIMIT)?.success(),
-        "after SIGTERM it ended badly:\n{}",
+        "after SIGTERM the controller failed:\n{}",
         controller.log()
     );
     Ok(())

@@ -1,4 +1,4 @@
-//! etcd is restored from a backup while the controller runs: resourceVersions begin anew from an older one.
+//! etcd is restored from a backup while the controller runs: resourceVersions continue from an older one.
 
 use anyhow::Result;
 use serde_json::json;
@@ -7,7 +7,7 @@ use testbed::{Cut, Faults, Proxy, eventually};
 use crate::scenario::{CLAIMS, LIMIT, Objects, Scenario, input};
 use crate::waters;
 
-/// Writes that the restored etcd has not seen: more than happen by themselves afterwards.
+/// The number of writes that the backup lacks. It exceeds the number of writes that follow the restore on their own.
 const LOST_WRITES: usize = 400;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -30,25 +30,25 @@ async fn a_restored_etcd_is_followed_and_children_are_as_its_state_declares() ->
 
     scenario.cluster.restore_etcd(&backup)?;
     children_are_as_in_the_backup_and_watched(&scenario).await?;
-    // So are the claims: one that is deleted now comes back.
+    // Claims are watched as well: a claim that is deleted now is created again.
     let (leases, claim) = (
         scenario.objects_in(CLAIMS, "leases"),
         format!("kind-pond.{}", scenario.group),
     );
     leases.delete(&claim).await?;
-    leases.until(&claim, "is back", LIMIT, |_| true).await?;
-    // What was made after the backup never was.
+    leases.until(&claim, "exists", LIMIT, |_| true).await?;
+    // Objects that were created after the backup do not exist.
     assert!(ponds.get("lost").await?.is_none());
     waters::pond(&scenario, "lost", &json!({ "colour": "green" })).await?;
     maps.until_equal("lost-pond", "/data/colour", json!("green"), LIMIT)
         .await?;
-    // The Katalog is followed too.
+    // Changes of the Katalog are seen as well.
     let taller = katalog.replace("{{ .spec.colour }}", "{{ .spec.colour }}, tall");
     scenario.apply(&taller)?;
     maps.until_equal("kept-pond", "/data/colour", json!("red, tall"), LIMIT)
         .await?;
     scenario.katalog_is("waters", "True", "Running").await?;
-    // Whatever finds it first says so.
+    // The log reports the restore, regardless of which check detected it first.
     assert!(scenario.log().contains("restored from a backup?"));
     scenario.check_running()
 }
@@ -82,7 +82,7 @@ async fn write_noise(maps: &Objects) -> Result<()> {
     Ok(())
 }
 
-/// Checks that children are as they were, and watched: one that is deleted now comes back.
+/// Checks that children are as they were and still watched: a child that is deleted now is created again.
 async fn children_are_as_in_the_backup_and_watched(scenario: &Scenario) -> Result<()> {
     let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     for name in ["kept", "edited", "replaced"] {
@@ -102,8 +102,8 @@ async fn children_are_as_in_the_backup_and_watched(scenario: &Scenario) -> Resul
     Ok(())
 }
 
-/// A controller that takes part in no election has no Lease that it writes all the time. What it wrote last shows the restored
-/// state, although every resourceVersion that it knows has been passed when it is back.
+/// A controller without leader election has no Lease that it renews. The last object that it wrote shows the restored state,
+/// although the API server's resourceVersions have passed every one that the controller knows when it can connect again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restored_etcd_that_has_passed_what_was_known_is_found_by_the_last_write() -> Result<()> {
     const FOUND: &str = "the last written object is missing or has an older state";
@@ -120,16 +120,16 @@ async fn a_restored_etcd_that_has_passed_what_was_known_is_found_by_the_last_wri
     waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
     ponds.until_ready("north").await?;
 
-    // The backup has no child: it is deleted while the controller cannot see it, and made again afterwards.
+    // The backup lacks the child: it is deleted while the controller is disconnected, and created again afterwards.
     cut_off(&scenario, &proxy, 1).await?;
     maps.delete("north-pond").await?;
     let backup = scenario.cluster.back_up_etcd("backup")?;
     proxy.set(Faults::default());
-    let child = maps.until("north-pond", "is back", LIMIT, |_| true).await?;
+    let child = maps.until("north-pond", "exists", LIMIT, |_| true).await?;
     ponds.until_ready("north").await?;
     assert!(
         !scenario.log().contains(FOUND),
-        "an outage alone is no restored etcd"
+        "the controller reported a restored etcd after a mere outage"
     );
 
     cut_off(&scenario, &proxy, 2).await?;
@@ -143,12 +143,12 @@ async fn a_restored_etcd_that_has_passed_what_was_known_is_found_by_the_last_wri
     .map(|version| version.parse::<u64>());
     assert!(passed? > known? + 100);
     proxy.set(Faults::default());
-    maps.until("north-pond", "is back", LIMIT, |_| true).await?;
+    maps.until("north-pond", "exists", LIMIT, |_| true).await?;
     assert!(scenario.log().contains(FOUND));
     scenario.check_running()
 }
 
-/// Has no request of the controller reach the API server, until it has said so that many times.
+/// Makes the API server unreachable for the controller, and waits until the controller has reported this `times` times.
 async fn cut_off(scenario: &Scenario, proxy: &Proxy, times: usize) -> Result<()> {
     proxy.set(Faults {
         unreached: 1000,
@@ -156,7 +156,7 @@ async fn cut_off(scenario: &Scenario, proxy: &Proxy, times: usize) -> Result<()>
     });
     proxy.cut_watches(Cut::Broken);
     eventually(
-        "the controller says that it is cut off",
+        "the controller reports that the API server is unreachable",
         LIMIT,
         async || {
             let log = scenario.log();

@@ -1,4 +1,4 @@
-//! Revisions of a Katalog: an invalid one is told, and does not disturb what runs.
+//! Revisions of a Katalog: an invalid revision is reported and does not affect the running one.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::scenario::{LIMIT, Scenario, condition, input};
 
 const CRDS: [&str; 2] = ["garden/orchard-crd.yaml", "garden/pond-crd.yaml"];
 
-/// The Katalog with a misspelt field in it.
+/// Returns the Katalog with a misspelt field.
 fn misspelt() -> Result<String> {
     let good = input("garden/katalog.yaml")?;
     let bad = good.replacen("onReconcile:", "onRekoncile:", 1);
@@ -16,7 +16,7 @@ fn misspelt() -> Result<String> {
     Ok(bad)
 }
 
-/// Drift is repaired, and a new resource of that name gets its children: the last good revision is at work.
+/// Checks that drift is corrected and that the new resource `new` gets its children: the last valid revision is in use.
 async fn last_good_works(scenario: &Scenario, new: &str) -> Result<()> {
     let maps = scenario.objects("configmaps");
     let repaired = [
@@ -41,10 +41,10 @@ async fn last_good_works(scenario: &Scenario, new: &str) -> Result<()> {
     Ok(())
 }
 
-/// What the Katalog's status says of a revision that is refused.
+/// Checks the conditions of a Katalog whose revision is invalid, and returns the message of `Ready`.
 fn reported(katalog: &Value) -> Result<String> {
-    let ready = condition(katalog, "Ready").context("a condition Ready")?;
-    let stalled = condition(katalog, "Stalled").context("a condition Stalled")?;
+    let ready = condition(katalog, "Ready").context("no condition `Ready`")?;
+    let stalled = condition(katalog, "Stalled").context("no condition `Stalled`")?;
     assert_eq!(
         (&ready["status"], &ready["reason"]),
         (&json!("False"), &json!("InvalidRevision"))
@@ -55,10 +55,10 @@ fn reported(katalog: &Value) -> Result<String> {
         ready["observedGeneration"],
         katalog["metadata"]["generation"]
     );
-    Ok(ready["message"].as_str().context("a message")?.to_owned())
+    Ok(ready["message"].as_str().context("no message")?.to_owned())
 }
 
-/// `kubectl explain`, `get -o wide` and an Event say what there is to know.
+/// Checks that `kubectl explain`, `kubectl get -o wide` and an Event report the running and the invalid revision.
 async fn kubectl_says(scenario: &Scenario, revision: &str) -> Result<()> {
     let wide = scenario.kubectl(&["get", "katalogs", "--output", "wide"])?;
     for part in ["REVISION", "MESSAGE", revision, "onRekoncile"] {
@@ -73,7 +73,7 @@ async fn kubectl_says(scenario: &Scenario, revision: &str) -> Result<()> {
             && event["type"] == "Warning"
             && note.contains("onRekoncile")
     };
-    eventually("an Event of the refusal", LIMIT, async || {
+    eventually("an Event reports the invalid revision", LIMIT, async || {
         let events = scenario.objects("events").list().await?;
         Ok(events.iter().any(is_it).then_some(()))
     })
@@ -89,7 +89,7 @@ async fn an_invalid_revision_is_reported_with_its_place_and_the_last_good_one_st
     scenario.objects("orchards").until_ready("north").await?;
     scenario.objects("ponds").until_ready("east").await?;
     let good = scenario.objects("katalogs").fetch("garden").await?["status"]["revision"].clone();
-    ensure!(good.is_string(), "no revision is told");
+    ensure!(good.is_string(), "the status has no revision");
 
     scenario.apply(&misspelt()?)?;
     let katalog = scenario
@@ -104,7 +104,7 @@ async fn an_invalid_revision_is_reported_with_its_place_and_the_last_good_one_st
     last_good_works(&scenario, "south").await?;
     kubectl_says(&scenario, good.as_str().unwrap_or_default()).await?;
 
-    // A restart finds the invalid one, and the good one among the stored.
+    // After a restart, the controller finds the invalid revision, and the valid one among the stored revisions.
     scenario.kill9()?;
     scenario.start().await?;
     last_good_works(&scenario, "west").await?;
@@ -114,7 +114,7 @@ async fn an_invalid_revision_is_reported_with_its_place_and_the_last_good_one_st
     assert_eq!(reported(&katalog)?, message);
     assert_eq!(katalog["status"]["revision"], good);
 
-    // Once it is fixed, it runs.
+    // The fixed revision runs.
     let fixed = input("garden/katalog.yaml")?.replace(r#"steps: "7""#, r#"steps: "9""#);
     scenario.apply(&fixed)?;
     let katalog = scenario.katalog_is("garden", "True", "Running").await?;
@@ -178,7 +178,7 @@ async fn a_revision_that_is_accepted_again_runs_whatever_characters_it_holds() -
     assert_eq!(revisions[0], revisions[2]);
     assert_eq!(revisions[1], revisions[3]);
     assert_ne!(revisions[0], revisions[1]);
-    // A restart finds the newest: an invalid revision leaves it at work.
+    // After a restart, the newest valid revision is in use, although an invalid one follows it.
     katalogs
         .patch(
             "garden",

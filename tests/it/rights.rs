@@ -1,4 +1,4 @@
-//! Scenario n: each right that `ork generate rbac` prints, taken away in turn and given back.
+//! Permissions: each rule that `ork generate rbac` prints is removed in turn and restored.
 
 use std::time::{Duration, Instant};
 
@@ -10,23 +10,23 @@ use testbed::eventually;
 use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
 
-/// How soon everything goes on once a right is back: a refused request is tried again after 30 s at most.
+/// The maximum time until all operators continue after a permission is restored: a refused request is retried after at most 30 s.
 pub(crate) const RECOVERED: Duration = Duration::from_secs(45);
 
-/// What a right is for, and so who notices that it is gone.
+/// The operators that need a permission, and therefore report that it is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Needed {
-    /// By this operator alone.
+    /// Only this operator needs it.
     By(&'static str),
-    /// By both operators.
+    /// Both operators need it.
     ByAll,
-    /// By no operator: they do without.
+    /// No operator needs it: they continue without it.
     ByNone,
-    /// For new revisions.
+    /// Only new revisions need it.
     ForRevisions,
 }
 
-/// One scenario with both operators running and converged, and its roles.
+/// A scenario with both operators running and converged, and its roles.
 pub(crate) struct Case {
     pub(crate) scenario: Scenario,
     pub(crate) roles: Vec<ClusterRole>,
@@ -55,13 +55,13 @@ impl Case {
         Ok(case)
     }
 
-    /// Another colour than before.
+    /// Returns a new colour.
     pub(crate) fn paint(&mut self) -> String {
         self.colour += 1;
         format!("c{}", self.colour)
     }
 
-    /// The roles that change without these resources, each with its group, and the verbs that were granted on them.
+    /// Returns the roles that change without these resources, each given with its group, and the verbs that were granted on them.
     pub(crate) fn without(&self, lost: &[(&str, &str)]) -> Result<(Vec<ClusterRole>, Vec<String>)> {
         let (mut roles, mut verbs) = (Vec::new(), Vec::new());
         for role in &self.roles {
@@ -79,7 +79,7 @@ impl Case {
                     verbs.extend(rule.verbs.clone());
                 }
             }
-            // A rule about nothing is no rule.
+            // Remove rules without resources.
             less.rules
                 .get_or_insert_default()
                 .retain(|rule| rule.resources.iter().flatten().next().is_some());
@@ -89,12 +89,12 @@ impl Case {
         }
         ensure!(
             !verbs.is_empty(),
-            "`ork generate rbac` prints no right on {lost:?}"
+            "`ork generate rbac` grants no permission on {lost:?}"
         );
         Ok((roles, verbs))
     }
 
-    /// Waits until the operator's resource shows the newest colour, in a child and in its status.
+    /// Waits until the operator's resource has the newest colour in its children and its status.
     pub(crate) async fn until_followed(&self, operator: &str, limit: Duration) -> Result<()> {
         let wanted = json!(format!("c{}", self.colour));
         let plural = format!("{operator}s");
@@ -160,7 +160,7 @@ impl Case {
                 };
                 ensure!(
                     reported.iter().any(|message| names_it(&message)),
-                    "they say {reported:#?}"
+                    "the messages are {reported:#?}"
                 );
                 Ok(Some(()))
             },
@@ -168,8 +168,8 @@ impl Case {
         .await
     }
 
-    /// Takes a right away, and looks at what follows; then gives it back. The controller is down when it goes, since watches
-    /// that run are not ended by it; but for a right that only new revisions need.
+    /// Revokes a permission, checks the effects, and restores it. The controller is down at that moment, because the revocation
+    /// does not end running watches; permissions that only new revisions need are revoked while it runs.
     async fn lose(&mut self, group: &str, resource: &str, needed: Needed) -> Result<()> {
         let group = self.scenario.text(group);
         let (roles, verbs) = self.without(&[(group.as_str(), resource)])?;
@@ -218,7 +218,7 @@ impl Case {
         self.give_back(resource).await
     }
 
-    /// Gives the right back, and waits until both operators go on.
+    /// Restores the permission, and waits until both operators continue.
     async fn give_back(&mut self, resource: &str) -> Result<()> {
         for role in &self.roles {
             self.scenario.put_role(role).await?;
@@ -227,14 +227,14 @@ impl Case {
         for operator in ["pond", "lake"] {
             self.until_followed(operator, RECOVERED)
                 .await
-                .with_context(|| format!("with {resource} back"))?;
+                .with_context(|| format!("with {resource} restored"))?;
         }
         self.scenario
             .katalog_is("waters", "True", "Running")
             .await
-            .with_context(|| format!("with {resource} back"))?;
+            .with_context(|| format!("with {resource} restored"))?;
         println!(
-            "{resource} was back for {:?} when all went on",
+            "both operators continued {:?} after {resource} was restored",
             returned.elapsed()
         );
         self.scenario.check_running()

@@ -1,4 +1,4 @@
-//! Where a Katalog fixes the namespaces, Roles of these namespaces are enough, for everything that an operator does.
+//! RBAC with fixed namespaces: if a Katalog fixes its namespaces, Roles in these namespaces permit everything that it needs.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::waters;
 
 const COLOUR: &str = "/metadata/labels/colour";
 
-/// An operator for ponds of two namespaces with children there and in a third, by Roles alone.
+/// A scenario with an operator for ponds in two namespaces, with children there and in a third, permitted by Roles only.
 struct Confined {
     scenario: Scenario,
     second: String,
@@ -33,7 +33,7 @@ impl Confined {
                 "katalogs",
                 "pods",
             ] {
-                ensure!(!role.contains(kind), "{kind} everywhere: {role}");
+                ensure!(!role.contains(kind), "a ClusterRole covers {kind}: {role}");
             }
         }
         let places = confined.iter();
@@ -68,7 +68,7 @@ impl Confined {
         Ok(ponds)
     }
 
-    /// Another colour reaches the children, and changes of others are put back.
+    /// Checks that a new colour reaches the children, and that drift is corrected.
     async fn is_followed(&self, namespace: &str, name: &str, colour: &str) -> Result<()> {
         let spec = json!({ "spec": { "colour": colour } });
         self.objects(namespace, "ponds").patch(name, &spec).await?;
@@ -90,7 +90,7 @@ impl Confined {
             .await?;
         maps.until_equal(&map, "/data/colour", json!(colour), LIMIT)
             .await?;
-        // The replicas of a custom kind are put back once no autoscaler is found.
+        // The replicas of a custom kind are corrected once no autoscaler is found.
         let lakes = self.objects(&self.far, "lakes");
         let more = json!({ "spec": { "replicas": 3 } });
         lakes.patch(&map, &more).await?;
@@ -115,7 +115,7 @@ async fn with_fixed_namespaces_roles_alone_are_enough() -> Result<()> {
     confined.is_followed(&own, "north", "blue").await?;
     confined.is_followed(&second, "south", "red").await?;
 
-    // A child that no owner reference reaches goes with its custom resource.
+    // A child in another namespace, without an owner reference, is deleted with its custom resource.
     second_ponds.delete("south").await?;
     second_ponds.until_gone("south", LIMIT).await?;
     let maps = confined.objects(&confined.far, "configmaps");
@@ -134,7 +134,7 @@ async fn with_fixed_namespaces_roles_alone_are_enough() -> Result<()> {
         .unwrap_or(Value::Null);
     ensure!(
         !labels.to_string().contains("orkestra"),
-        "it was released: {labels}"
+        "the child was not released: {labels}"
     );
 
     let mut events = confined.scenario.cluster.audit_since(start)?;
@@ -169,7 +169,7 @@ async fn a_namespace_without_its_role_keeps_no_other_waiting() -> Result<()> {
     let row = waters::row(&reported, "pond").cloned().unwrap_or_default();
     let message = waters::text(&row, "/message");
     ensure!(message.contains(&second), "{message}");
-    // A deletion concludes from what its own namespaces show.
+    // A deletion depends only on the namespaces of the resource and its children.
     ponds.delete("north").await?;
     ponds.until_gone("north", LIMIT).await?;
     confined.scenario.check_running()

@@ -1,4 +1,4 @@
-//! Scenario n, continued: rights that are lost while the controller runs, and those on Katalogs themselves.
+//! Permissions: they are revoked while the controller runs, and permissions on Katalogs are revoked.
 
 use std::time::{Duration, Instant};
 
@@ -43,13 +43,13 @@ async fn a_permission_lost_while_the_controller_runs_is_named_and_its_return_is_
     grant_all_again(&case).await?;
     let returned = Instant::now();
     secrets
-        .until("north-pond", "is back", RECOVERED, |_| true)
+        .until("north-pond", "exists again", RECOVERED, |_| true)
         .await?;
     deployments
         .until_equal("north-pond", "/spec/replicas", json!(0), RECOVERED)
         .await?;
     println!(
-        "all was repaired {:?} after the rights came back",
+        "all children were corrected {:?} after the permissions were restored",
         returned.elapsed()
     );
     case.scenario
@@ -68,7 +68,7 @@ async fn a_permission_lost_while_the_controller_runs_is_named_and_its_return_is_
 async fn without_permissions_on_katalogs_the_operators_continue_and_the_log_names_the_permission()
 -> Result<()> {
     let mut case = Case::new().await?;
-    // Nothing can be written where the right to write is what is missing.
+    // Without permission to write the Katalog's status, only the log can report it.
     let (roles, _) = case.without(&[("orkestra.orkspace.io", "katalogs/status")])?;
     for role in &roles {
         case.scenario.put_role(role).await?;
@@ -78,7 +78,7 @@ async fn without_permissions_on_katalogs_the_operators_continue_and_the_log_name
         .await?;
     case.scenario
         .apply(&input("rights/katalog.yaml")?.replace("revision 0", "revision 1"))?;
-    eventually("the log names the right", LIMIT, async || {
+    eventually("the log names the permission", LIMIT, async || {
         Ok((case.scenario.log().contains("katalogs/status")).then_some(()))
     })
     .await?;
@@ -98,7 +98,7 @@ async fn without_permissions_on_katalogs_the_operators_continue_and_the_log_name
         .await?;
     let before = case.scenario.log().len();
     case.scenario.launch().await?;
-    eventually("the log names the right", LIMIT, async || {
+    eventually("the log names the permission", LIMIT, async || {
         Ok(case.scenario.log()[before..]
             .contains("katalogs")
             .then_some(()))
@@ -110,7 +110,7 @@ async fn without_permissions_on_katalogs_the_operators_continue_and_the_log_name
             .http("/readyz")
             .await?
             .starts_with("HTTP/1.1 200"),
-        "it says that it is ready, and has seen no Katalog"
+        "the controller is ready although it has seen no Katalog"
     );
     grant_all_again(&case).await?;
     both_operators_follow(&mut case, RECOVERED).await?;
@@ -120,7 +120,7 @@ async fn without_permissions_on_katalogs_the_operators_continue_and_the_log_name
     case.scenario.check_running()
 }
 
-/// Gives the scenario's user all rights again.
+/// Grants the scenario's user all permissions again.
 async fn grant_all_again(case: &Case) -> Result<()> {
     for role in &case.roles {
         case.scenario.put_role(role).await?;
@@ -128,9 +128,9 @@ async fn grant_all_again(case: &Case) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the operators name the rights without which they cannot repair children.
+/// Checks that conditions name the permissions without which the operators cannot correct drift.
 async fn refused_repairs_are_named(case: &Case) -> Result<()> {
-    // The watches of before still run; what is refused is the repair.
+    // The watches that were started before still run; only the corrections are refused.
     case.scenario
         .objects("secrets")
         .delete("north-pond")
@@ -145,8 +145,8 @@ async fn refused_repairs_are_named(case: &Case) -> Result<()> {
         .await
 }
 
-/// Deletes a pond while the permission to patch ponds is missing, though not that on their status: the condition and an Event say
-/// so, and the pond goes once the permission is back.
+/// Deletes a pond without permission to patch ponds, but with permission to patch their status: the condition and an Event report
+/// that the finalizer is not removed, and the pond is deleted once the permission is restored.
 async fn a_finalizer_that_cannot_be_removed_is_reported(case: &Case) -> Result<()> {
     let group = case.scenario.text("GROUP");
     for role in case.without(&[(&group, "ponds")])?.0 {
@@ -158,14 +158,14 @@ async fn a_finalizer_that_cannot_be_removed_is_reported(case: &Case) -> Result<(
     let ponds = case.scenario.objects("ponds");
     ponds.delete("north").await?;
     ponds
-        .until("north", "says why it stays", LIMIT, |pond| {
+        .until("north", "reports why it still exists", LIMIT, |pond| {
             condition(pond, "Ready").is_some_and(|ready| {
                 let message = waters::text(ready, "/message");
                 ready["reason"] == "Forbidden" && message.contains("the finalizer is not removed")
             })
         })
         .await?;
-    eventually("an Event says why it stays", LIMIT, async || {
+    eventually("an Event reports why it still exists", LIMIT, async || {
         let events = waters::warnings(&case.scenario, "north").await?;
         let says_it = |event: &Value| {
             waters::text(event, "/message").contains("the finalizer is not removed")
@@ -178,8 +178,8 @@ async fn a_finalizer_that_cannot_be_removed_is_reported(case: &Case) -> Result<(
     ponds.until_gone("north", RECOVERED).await
 }
 
-/// Checks that the controller does not repeat refused requests all the time, once the events that it answers have ended: those of the
-/// Deployment controller, which follows the changed `replicas`, are some of them.
+/// Checks that the controller does not keep repeating refused requests after the events that trigger them have ended. Some of
+/// these come from the Deployment controller, which follows the changed `replicas`.
 async fn few_requests_are_refused(scenario: &Scenario) -> Result<()> {
     scenario
         .until_settled(Duration::from_secs(2), LIMIT)
@@ -193,7 +193,7 @@ async fn few_requests_are_refused(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Changes the resource of each operator, and waits until the operator has followed.
+/// Changes the resource of each operator, and waits until the operator has applied the change.
 async fn both_operators_follow(case: &mut Case, limit: Duration) -> Result<()> {
     let colour = json!({ "spec": { "colour": case.paint() } });
     for operator in ["pond", "lake"] {

@@ -1,4 +1,4 @@
-//! Revisions that cannot run yet: the status tells of the plan in force, which works on.
+//! Revisions that cannot run yet: the status reports the plan in use, which continues to run.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use crate::kstatus::{Kstatus, condition as status_of, faults, kstatus};
 use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 use crate::waters;
 
-/// How soon everything goes on once a permission is granted: a refused request is tried again after 30 s at most.
+/// The maximum time until a revision runs after its permissions are granted: a refused request is retried after at most 30 s.
 const GRANTED: Duration = Duration::from_secs(50);
 
 const KATALOG: &str = "rollout/katalog.yaml";
 
-/// The Katalog's second revision, in which the pond has `more` children.
+/// Returns the second revision of the Katalog, in which the pond has the additional children `more`.
 fn second(more: &str) -> Result<String> {
     let first = input(KATALOG)?;
     let second = first.replace("revision: \"one\"", "revision: \"two\"");
@@ -29,7 +29,7 @@ fn second(more: &str) -> Result<String> {
     Ok(second)
 }
 
-/// Every state of a Katalog that a watch shows, until it is stopped.
+/// Records every state of a Katalog that a watch reports, up to the first one that `until` accepts.
 pub(crate) struct Recorder(JoinHandle<Result<Vec<Value>>>);
 
 impl Recorder {
@@ -65,13 +65,13 @@ impl Recorder {
         }))
     }
 
-    /// What was recorded, once the last state was seen.
+    /// Returns the recorded states, once the last one was seen.
     pub(crate) async fn states(self) -> Result<Vec<Value>> {
         tokio::time::timeout(LIMIT, self.0).await??
     }
 }
 
-/// Waits until the Katalog says of its present generation that the pond's wanted revision waits for that reason.
+/// Waits until the Katalog reports for its current generation that the pond's wanted revision waits for that reason.
 async fn until_waiting(
     scenario: &Scenario,
     ready: &str,
@@ -80,7 +80,7 @@ async fn until_waiting(
 ) -> Result<Value> {
     scenario
         .objects("katalogs")
-        .until("waters", "says what it waits for", LIMIT, |katalog| {
+        .until("waters", "reports what it waits for", LIMIT, |katalog| {
             let current =
                 katalog["status"]["observedGeneration"] == katalog["metadata"]["generation"];
             let reported = condition(katalog, "Ready").is_some_and(|one| {
@@ -96,7 +96,7 @@ async fn until_waiting(
         .await
 }
 
-/// The pond's operator works by the first revision: a change is followed, and drift is corrected.
+/// Checks that the pond's operator runs the first revision: it applies a change, and corrects drift.
 async fn first_works(scenario: &Scenario, colour: &str) -> Result<()> {
     let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
     let change = json!({ "spec": { "colour": colour } });
@@ -119,11 +119,11 @@ async fn filled(prefix: &str) -> Result<(Scenario, Value)> {
     scenario.objects("ponds").until_ready("north").await?;
     scenario.objects("lakes").until_ready("deep").await?;
     let first = scenario.objects("katalogs").fetch("waters").await?["status"]["revision"].clone();
-    ensure!(first.is_string(), "no revision is told");
+    ensure!(first.is_string(), "the status has no revision");
     Ok((scenario, first))
 }
 
-/// G1, G3: what holds of every recorded state; `second` is the generation of the revision that has to wait.
+/// Checks every recorded state (G1, G3). `second` is the generation of the revision that has to wait.
 fn judge(states: &[Value], second: &Value) -> Result<()> {
     for state in states {
         let faults = faults(state);
@@ -138,7 +138,7 @@ fn judge(states: &[Value], second: &Value) -> Result<()> {
             ensure!(
                 both && rows
                     .all(|row| row["revision"] == *revision && row["wantedRevision"].is_null()),
-                "Ready, and not every operator runs it: {state}"
+                "ready, but an operator does not run the revision: {state}"
             );
         }
     }
@@ -181,7 +181,7 @@ async fn a_revision_without_its_permissions_is_reconciling_and_the_last_good_pla
         "{page}"
     );
 
-    // A restart does not lose the plan that works.
+    // A restart keeps the running plan.
     scenario.kill9()?;
     scenario.start().await?;
     first_works(&scenario, "pink").await?;
@@ -200,7 +200,7 @@ async fn a_revision_without_its_permissions_is_reconciling_and_the_last_good_pla
     assert_eq!(ready["status"].get("wantedRevision"), None);
     scenario
         .objects("secrets")
-        .until("north-key", "is made", LIMIT, |_| true)
+        .until("north-key", "exists", LIMIT, |_| true)
         .await?;
     scenario
         .objects("configmaps")
@@ -210,7 +210,7 @@ async fn a_revision_without_its_permissions_is_reconciling_and_the_last_good_pla
     scenario.check_running()
 }
 
-/// Checks that the status names the revision of each operator, `first` for the pond; the revision that is wanted.
+/// Checks the revision of each operator in the status, which is `first` for the pond. Returns the wanted revision.
 fn the_pond_waits_and_the_lake_runs<'a>(reported: &'a Value, first: &Value) -> Result<&'a Value> {
     let (pond, lake) = (
         waters::row(reported, "pond").context("no row of the pond")?,
@@ -258,7 +258,7 @@ async fn a_revision_whose_kinds_are_not_served_waits_for_them_and_may_be_taken_b
     scenario.katalog_is("waters", "True", "Running").await?;
     scenario
         .objects("wells")
-        .until("north-well", "is made", LIMIT, |_| true)
+        .until("north-well", "exists", LIMIT, |_| true)
         .await?;
     scenario.check_running()
 }

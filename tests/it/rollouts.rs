@@ -1,4 +1,5 @@
-//! A rollout on a cluster whose pods run: a custom resource is ready when its children are, in their current revision (G7).
+//! Rollouts on a cluster that runs pods: a custom resource is ready only while the current revision of its children is rolled
+//! out (G7).
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ const KATALOG: &str = r#"{
     } } }
 }"#;
 
-/// Whether the Deployment runs that image in all its replicas, by Kubernetes' own rule for `kubectl rollout status`.
+/// Reports whether the Deployment runs that image in all its replicas, by the rule of `kubectl rollout status`.
 fn is_rolled_out(deployment: &Value, image: &Value, replicas: &Value) -> bool {
     let status = &deployment["status"];
     let containers = &deployment["spec"]["template"]["spec"]["containers"];
@@ -89,7 +90,7 @@ async fn a_resource_is_ready_only_while_its_current_revision_is_rolled_out() -> 
     println!("{ready} ready and {waiting} waiting states");
     ensure!(
         ready > specs.len() && waiting > specs.len(),
-        "{ready} and {waiting}"
+        "{ready} ready and {waiting} waiting states"
     );
     scenario.check_running()
 }

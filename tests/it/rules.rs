@@ -1,4 +1,4 @@
-//! Rules for custom resources, in passes: what is completed, what is refused, and what is brought to one form.
+//! Rules for custom resources in reconcile passes: mutation, validation and normalization.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn make(scenario: &Scenario, name: &str, spec: &Value) -> Result<Value> {
         .await
 }
 
-/// `reason: message` of a condition that is true; empty without it.
+/// Returns `reason: message` of a condition with status `True`; empty if there is none.
 fn reported(object: &Value, kind: &str) -> String {
     match condition(object, kind) {
         Some(found) if found["status"] == "True" => {
@@ -37,7 +37,7 @@ fn reported(object: &Value, kind: &str) -> String {
     }
 }
 
-/// Waits until the Site of that name says so of its present state.
+/// Waits until the condition `kind` of the Site `name` is `wanted` for its current generation.
 async fn until_reported(
     scenario: &Scenario,
     name: &str,
@@ -63,7 +63,7 @@ async fn a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay()
     let deployments = scenario.objects("deployments");
     make(&scenario, "shop", &json!({ "image": "nginx:1.29" })).await?;
     let refused = until_reported(&scenario, "shop", "Stalled", REFUSED).await?;
-    let ready = condition(&refused, "Ready").context("no Ready")?;
+    let ready = condition(&refused, "Ready").context("no condition `Ready`")?;
     assert_eq!(
         (&ready["status"], &ready["reason"]),
         (&json!("False"), &json!("ValidationFailed"))
@@ -72,13 +72,13 @@ async fn a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay()
         reported(&refused, "ValidationWarning"),
         "ValidationFailed: spec.tier: shop has no tier"
     );
-    // A condition's field is told all the same; what is told without one, is told of passes that went well.
+    // A status field with a gate is reported in any case; a field without one only by passes that succeed.
     assert_eq!(
         (&refused["status"]["asked"], &refused["status"]["image"]),
         (&json!("nginx:1.29"), &Value::Null)
     );
     assert!(deployments.list().await?.is_empty());
-    // It is tried no more until something changes.
+    // The pass is not retried until something changes.
     waters::until_counted(&scenario).await?;
     let passes = scenario.passes("site").await?;
     waters::ensure_no_writes(&scenario, WINDOW).await?;
@@ -92,7 +92,7 @@ async fn a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay()
         )
         .await?;
     deployments
-        .until("shop", "is made", LIMIT, |_| true)
+        .until("shop", "is created", LIMIT, |_| true)
         .await?;
     let accepted = until_reported(&scenario, "shop", "Stalled", "").await?;
     assert_eq!(reported(&accepted, "ValidationWarning"), "");
@@ -111,7 +111,7 @@ async fn a_resource_that_does_not_keep_a_rule_is_refused_and_its_children_stay()
         text(&kept, "/spec/template/spec/containers/0/image"),
         "myorg/shop:1"
     );
-    // A refused resource can go.
+    // A refused resource can be deleted.
     sites.delete("shop").await?;
     sites.until_gone("shop", LIMIT).await
 }
@@ -134,7 +134,7 @@ async fn a_resource_is_completed_in_memory_and_stays_as_it_was_written() -> Resu
         Some(&json!(8080))
     );
     a_restart_writes_nothing(&mut scenario).await?;
-    // What the user says counts, a zero too.
+    // A value that the user sets has precedence, even zero.
     let change = json!({ "spec": { "replicas": 0, "port": 80 } });
     scenario.objects("sites").patch("shop", &change).await?;
     let deployments = scenario.objects("deployments");
@@ -146,7 +146,7 @@ async fn a_resource_is_completed_in_memory_and_stays_as_it_was_written() -> Resu
         .map(drop)
 }
 
-/// Checks that the running controller has nothing left to write, and neither has the next one.
+/// Checks that the running controller has nothing left to write, and that a restarted one writes nothing.
 async fn a_restart_writes_nothing(scenario: &mut Scenario) -> Result<()> {
     waters::until_counted(scenario).await?;
     waters::ensure_no_writes(scenario, WINDOW).await?;
@@ -159,7 +159,7 @@ async fn a_restart_writes_nothing(scenario: &mut Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Writes but for those of the Katalog's own status.
+/// Returns the writes without those of the Katalog's own status and revisions.
 fn of_sites(mut writes: Vec<AuditEvent>) -> Vec<AuditEvent> {
     writes.retain(|write| write.resource != "katalogs" && write.resource != "controllerrevisions");
     writes
@@ -167,7 +167,7 @@ fn of_sites(mut writes: Vec<AuditEvent>) -> Vec<AuditEvent> {
 
 const HELD: &str = "InMemory: spec.chedule in memory: the definition has no such field";
 
-/// Waits until the `ConfigMap` of the Site of that name has this schedule.
+/// Waits until the `ConfigMap` of the Site `name` has this schedule.
 async fn until_scheduled(scenario: &Scenario, name: &str, schedule: &str) -> Result<()> {
     let maps = scenario.objects("configmaps");
     maps.until_equal(name, "/data/schedule", json!(schedule), LIMIT)
@@ -187,7 +187,7 @@ async fn a_value_is_stored_in_its_form_before_anything_is_made_and_once() -> Res
     ensure!(is_ready(&shop), "{}", shop["status"]);
     let managers = shop["metadata"]["managedFields"]
         .as_array()
-        .context("no managers")?;
+        .context("no field managers")?;
     let manager = format!("orkestra-normalize/sites.{}", scenario.group);
     assert!(
         managers
@@ -198,7 +198,7 @@ async fn a_value_is_stored_in_its_form_before_anything_is_made_and_once() -> Res
     let map = scenario.objects("configmaps").fetch("shop").await?;
     assert_eq!(
         map["data"]["stray"], "{\"chedule\":\"0 0 * * *\"}",
-        "the sample as it is printed"
+        "the sample has the misspelt field"
     );
     let writes = of_sites(scenario.writes_since(mark)?);
     let first = writes.first().context("no writes")?;
@@ -210,13 +210,13 @@ async fn a_value_is_stored_in_its_form_before_anything_is_made_and_once() -> Res
     assert_eq!(
         writes.iter().filter(of_spec).count(),
         2,
-        "spec and metadata: {}",
+        "one of the spec and one of the metadata: {}",
         waters::lines(&writes)
     );
 
     a_restart_writes_nothing(&mut scenario).await?;
 
-    // Another spelling, and another shape.
+    // Another notation, and another structure.
     sites
         .patch("shop", &json!({ "spec": { "schedule": "@hourly" } }))
         .await?;
@@ -290,7 +290,7 @@ async fn a_resource_that_others_bring_back_is_normalized_in_memory() -> Result<(
         ensure!(is_ready(&held), "{}", held["status"]);
         until_scheduled(&scenario, name, "0 0 * * *").await?;
     }
-    // Whoever applies it has it without a conflict, and the same once more changes nothing.
+    // Applying the same object again causes no conflict and changes nothing.
     scenario.kubectl_with(&args, Some(&applied))?;
     waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, WINDOW).await?;
@@ -299,7 +299,7 @@ async fn a_resource_that_others_bring_back_is_normalized_in_memory() -> Result<(
     until_scheduled(&scenario, "applied", "0 * * * *").await?;
     assert_eq!(sites.fetch("applied").await?["spec"]["schedule"], "@hourly");
 
-    // Nobody tracks it any more: what is in memory is stored.
+    // Argo CD no longer tracks the resource, so the value in memory is stored.
     scenario.kubectl(&[
         "annotate",
         &format!("sites.{}", scenario.group),
@@ -324,8 +324,8 @@ async fn a_value_that_never_settles_is_stored_once_and_no_more() -> Result<()> {
         &json!({ "tier": "restless", "schedule": "0 0 * * *" }),
     )
     .await?;
-    // How many seconds after the creation depends on the machine; the pass that its own write leads to may fall into another
-    // second, and tell the same already.
+    // The stored number of seconds since the creation depends on the machine. The pass that the write itself triggers may fall
+    // into another second, and already report the same.
     sites
         .until("shop", "was stored", LIMIT, |site| {
             site["spec"]["seen"].is_string()
@@ -335,7 +335,7 @@ async fn a_value_that_never_settles_is_stored_once_and_no_more() -> Result<()> {
     let reported = format!(
         "{HELD}; spec.seen in memory: each pass would normalize the stored value to a different one"
     );
-    // Passes at other moments want other values.
+    // Passes at other times compute other values.
     tokio::time::sleep(Duration::from_secs(2)).await;
     scenario.kubectl(&[
         "annotate",

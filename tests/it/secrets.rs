@@ -1,4 +1,4 @@
-//! Secrets that last: made once, made anew in place when they are due, with certificates; and pods that roll with them.
+//! Generated Secrets: values and certificates are generated once and rotated in place, and pods that use them roll.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ const CONFIG_HASH: &str = "/spec/template/metadata/annotations/orkestra.orkspace
 /// `rotateAfter` in `tests/inputs/secrets/rotating.yaml`.
 const ROTATE_AFTER: Duration = Duration::from_secs(4);
 
-/// A value of a Secret, as whoever reads it has it.
+/// Returns a decoded value of a Secret.
 fn value(secret: &Value, key: &str) -> Result<String> {
     let encoded = secret["data"][key].as_str().context("no such key")?;
     Ok(String::from_utf8(STANDARD.decode(encoded)?)?)
@@ -57,7 +57,7 @@ pub(crate) async fn credentials_are_made_once_and_made_again_only_when_they_are_
     let expected = json!([{ "configMapRef": { "name": "north-cfg" } }, { "secretRef": { "name": "north-creds" } }]);
     ensure!(container["envFrom"] == expected, "{container}");
 
-    // What it is made of changes: it stays.
+    // The values that the Secret is created from change: the Secret is not updated.
     let version = waters::version(&secrets, "north-creds").await?;
     demos
         .patch("north", &json!({ "spec": { "username": "eve" } }))
@@ -72,7 +72,7 @@ pub(crate) async fn credentials_are_made_once_and_made_again_only_when_they_are_
     secrets.delete("north-creds").await?;
     let uid = made["metadata"]["uid"].clone();
     let again = secrets
-        .until("north-creds", "is made again", LIMIT, |secret| {
+        .until("north-creds", "is created again", LIMIT, |secret| {
             secret["metadata"]["uid"] != uid
         })
         .await?;
@@ -80,7 +80,7 @@ pub(crate) async fn credentials_are_made_once_and_made_again_only_when_they_are_
     Ok(())
 }
 
-/// Looks at the Secret all the time, for `window`: it is never missing. Returns the moments that its values were made at.
+/// Polls the Secret for `window`, and checks that it is never missing. Returns the times at which its values were generated.
 async fn moments(secrets: &Objects, name: &str, window: Duration) -> Result<BTreeSet<Timestamp>> {
     let (first, since) = (secrets.fetch(name).await?, Instant::now());
     let mut seen = BTreeSet::new();
@@ -89,7 +89,7 @@ async fn moments(secrets: &Objects, name: &str, window: Duration) -> Result<BTre
         let secret = secrets.fetch(name).await?;
         ensure!(
             secret["metadata"]["uid"] == first["metadata"]["uid"],
-            "another Secret"
+            "the Secret was replaced"
         );
         seen.insert(generated_at(&secret)?);
         values.insert(value(&secret, "password")?);
@@ -103,7 +103,7 @@ async fn moments(secrets: &Objects, name: &str, window: Duration) -> Result<BTre
     Ok(seen)
 }
 
-/// Whether each of the moments came when the one before was due, within a second, give or take the one that times are cut to.
+/// Checks that each value was generated `ROTATE_AFTER` after the one before, at most 2 s late: times are truncated to seconds.
 fn ensure_in_time(moments: &BTreeSet<Timestamp>) -> Result<()> {
     ensure!(moments.len() >= 3, "{moments:?}");
     let all: Vec<&Timestamp> = moments.iter().collect();
@@ -118,7 +118,7 @@ fn ensure_in_time(moments: &BTreeSet<Timestamp>) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the Secret was made anew, and answers when.
+/// Waits until the Secret is rotated, and returns the time of the rotation.
 async fn rotation(secrets: &Objects, name: &str) -> Result<Timestamp> {
     let last = generated_at(&secrets.fetch(name).await?)?;
     eventually("the password rotates", LIMIT, async || {
@@ -134,7 +134,7 @@ pub(crate) async fn a_password_rotates_in_place_and_its_pods_roll() -> Result<()
     waters::pond(&scenario, "north", &json!({})).await?;
     let (secrets, deployments) = (scenario.objects("secrets"), scenario.objects("deployments"));
     deployments
-        .until("north", "is there", LIMIT, |one| {
+        .until("north", "exists", LIMIT, |one| {
             one.pointer(CONFIG_HASH).is_some()
         })
         .await?;
@@ -145,8 +145,8 @@ pub(crate) async fn a_password_rotates_in_place_and_its_pods_roll() -> Result<()
             now.pointer(CONFIG_HASH) != before.pointer(CONFIG_HASH)
         })
         .await?;
-    // Between two rotations nothing is written: each costs the Secret, the Deployment, and its status. What a rotation writes
-    // is over when the next is as far away as the last: there the window begins and ends.
+    // A rotation writes the Secret, the Deployment and its status; nothing is written between two rotations. The window begins
+    // and ends halfway between two rotations, when the writes of the last one are complete.
     rotation(&secrets, "north-key").await?;
     tokio::time::sleep(ROTATE_AFTER / 2).await;
     let mark = Scenario::mark()?;
@@ -163,7 +163,7 @@ pub(crate) async fn a_password_rotates_in_place_and_its_pods_roll() -> Result<()
     let counted = (of("secrets"), of("deployments"));
     ensure!(counted == (2, 2), "{}", waters::lines(&writes));
 
-    // A restart rotates nothing before it is due.
+    // A restart does not rotate the password early.
     scenario.kill9()?;
     let last = generated_at(&secrets.fetch("north-key").await?)?;
     scenario.start().await?;
@@ -178,7 +178,7 @@ async fn a_password_that_somebody_deletes_rolls_its_pods_once() -> Result<()> {
     waters::pond(&scenario, "north", &json!({})).await?;
     let (secrets, deployments) = (scenario.objects("secrets"), scenario.objects("deployments"));
     scenario.objects("ponds").until_ready("north").await?;
-    // Two watches tell of the Secret, in any order: each time is another chance.
+    // Two watches report the Secret, in either order; the loop makes it likely that both orders occur.
     for _ in 0..10 {
         let before = deployments.fetch("north").await?;
         let mark = Scenario::mark()?;
@@ -188,7 +188,7 @@ async fn a_password_that_somebody_deletes_rolls_its_pods_once() -> Result<()> {
                 now.pointer(CONFIG_HASH) != before.pointer(CONFIG_HASH)
             })
             .await?;
-        // A second roll would come at once.
+        // A second roll would follow immediately.
         tokio::time::sleep(Duration::from_millis(500)).await;
         let writes = scenario.writes_since(mark)?;
         let rolled = writes
@@ -207,14 +207,14 @@ async fn a_certificate_follows_its_hosts_and_pods_roll_with_what_others_have() -
     let (secrets, deployments) = (scenario.objects("secrets"), scenario.objects("deployments"));
     let first = a_certificate_is_issued(&secrets).await?;
     let rolled = deployments
-        .until("north", "is there", LIMIT, |one| {
+        .until("north", "exists", LIMIT, |one| {
             one.pointer(CONFIG_HASH).is_some()
         })
         .await?;
 
     pods_roll_with_what_others_have(&scenario, &rolled).await?;
 
-    // Nothing for nothing, and none for a restart.
+    // Nothing is written while nothing changes, and a restart issues no certificate.
     let version = waters::version(&deployments, "north").await?;
     scenario.terminate()?;
     scenario.start().await?;
@@ -231,19 +231,19 @@ async fn a_certificate_follows_its_hosts_and_pods_roll_with_what_others_have() -
         .patch("north", &json!({ "spec": { "host": "south.example.org" } }))
         .await?;
     secrets
-        .until("north-tls", "is issued anew", LIMIT, |one| {
+        .until("north-tls", "is issued again", LIMIT, |one| {
             one["metadata"]["uid"] == first["metadata"]["uid"] && one["data"] != first["data"]
         })
         .await?;
     Ok(())
 }
 
-/// Returns a `ConfigMap` of others, with that depth.
+/// Returns a `ConfigMap` that Orkestra does not manage, with that depth.
 fn depths(depth: &str) -> Value {
     json!({ "metadata": { "name": "depths" }, "data": { "depth": depth } })
 }
 
-/// Waits until the Secret has a certificate, checks and returns it.
+/// Waits until the Secret has a certificate, checks it, and returns it.
 async fn a_certificate_is_issued(secrets: &Objects) -> Result<Value> {
     let first = secrets
         .until("north-tls", "has a certificate", LIMIT, |one| {
@@ -257,7 +257,7 @@ async fn a_certificate_is_issued(secrets: &Objects) -> Result<Value> {
     Ok(first)
 }
 
-/// Changes what others have: the pods roll each time, within a second on a machine that has nothing else to do.
+/// Changes objects that Orkestra does not manage, and waits each time until the pods roll; on an idle machine within a second.
 async fn pods_roll_with_what_others_have(scenario: &Scenario, deployment: &Value) -> Result<()> {
     let (secrets, deployments) = (scenario.objects("secrets"), scenario.objects("deployments"));
     let mut mark = waters::text(deployment, CONFIG_HASH).to_owned();
@@ -289,7 +289,7 @@ async fn pods_roll_with_what_others_have(scenario: &Scenario, deployment: &Value
     Ok(())
 }
 
-/// Runs the scenario's Katalogs in this process, by a clock that shows `began` now, and notes when passes begin.
+/// Runs the scenario's Katalogs in the test process, with a clock that starts at `began`, and records when passes begin.
 fn in_process(scenario: &Scenario, began: Timestamp) -> Result<(Engine, Moments)> {
     let since = Instant::now();
     let clock = Clock::new(move || {
@@ -314,14 +314,14 @@ pub(crate) async fn a_rotation_comes_within_a_second_of_its_moment_by_the_clock_
     let began: Timestamp = "2031-05-01T12:00:00Z".parse()?;
     let (engine, _) = in_process(&scenario, began)?;
     let made = secrets
-        .until("north-creds", "is made", LIMIT, |secret| {
+        .until("north-creds", "exists", LIMIT, |secret| {
             secret["data"].get("password").is_some()
         })
         .await?;
     engine.stop().await?;
     let made_at = generated_at(&made)?;
     ensure!(made_at >= began, "{made_at}");
-    // Another process, a few seconds before the thirty days are over.
+    // A second engine starts five seconds before the thirty days are over.
     let due = made_at + jiff::SignedDuration::from_hours(30 * 24);
     let (engine, moments) = in_process(&scenario, due - jiff::SignedDuration::from_secs(5))?;
     let rotated = secrets
@@ -330,9 +330,9 @@ pub(crate) async fn a_rotation_comes_within_a_second_of_its_moment_by_the_clock_
         })
         .await?;
     engine.stop().await?;
-    let late = moments.late(due).context("no pass since")?;
+    let late = moments.late(due).context("no pass since it was due")?;
     ensure!(late.as_millis() <= 1000, "{late} late");
-    ensure!(generated_at(&rotated)? >= due, "it came early");
+    ensure!(generated_at(&rotated)? >= due, "the rotation was early");
     ensure!(rotated["metadata"]["uid"] == made["metadata"]["uid"]);
     ensure!(value(&rotated, "username")? == "ann", "{}", rotated["data"]);
     Ok(())

@@ -1,4 +1,4 @@
-//! Which custom resources an operator looks after, and what it puts on them.
+//! Selection of custom resources: which ones an operator manages, and which labels and finalizers it adds to them.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::waters;
 
 const CLEANUP: &str = "orkestra.orkspace.io/cleanup";
 const ARCHIVE: &str = "example.org/archive";
-/// How long nothing must happen.
+/// The time in which nothing must happen.
 const QUIET: Duration = Duration::from_secs(2);
 
 struct Groves {
     scenario: Scenario,
-    /// The other namespace that is allowed.
+    /// The second namespace that is allowed.
     second: String,
-    /// One that is not.
+    /// A namespace that is not allowed.
     third: String,
-    /// What the controller may do in the namespaces that are allowed.
+    /// The controller's Roles in the allowed namespaces.
     roles: Vec<Role>,
 }
 
@@ -54,7 +54,7 @@ impl Groves {
         })
     }
 
-    /// Takes the permission to patch groves of the scenario's namespace away, or gives it back.
+    /// Revokes or restores the permission to patch groves in the scenario's namespace.
     async fn permit_patches(&self, is_permitted: bool) -> Result<()> {
         let scenario = &self.scenario;
         let own = scenario.namespace.as_str();
@@ -135,7 +135,7 @@ async fn only_what_is_selected_and_allowed_is_looked_after() -> Result<()> {
         condition(grove, "Ready").is_some_and(|ready| ready["reason"] == "RestrictedNamespace")
     };
     first
-        .until("far", "is refused a child there", LIMIT, refused)
+        .until("far", "is refused the child in kube-system", LIMIT, refused)
         .await?;
     groves
         .scenario
@@ -151,7 +151,7 @@ async fn only_what_is_selected_and_allowed_is_looked_after() -> Result<()> {
     one_that_leaves_is_released_and_looked_after_when_it_is_back(&groves, &first).await
 }
 
-/// Checks that one that leaves the selection is let go, and its child stays; an Event says why it cannot be let go.
+/// Checks that a resource that leaves the selection is released and keeps its child, and that an Event reports a failed release.
 async fn one_that_leaves_is_released_and_looked_after_when_it_is_back(
     all: &Groves,
     groves: &Objects,
@@ -165,7 +165,7 @@ async fn one_that_leaves_is_released_and_looked_after_when_it_is_back(
             &json!({ "metadata": { "labels": { "tended": null } } }),
         )
         .await?;
-    eventually("an Event says why it is not let go", LIMIT, async || {
+    eventually("an Event reports the failed release", LIMIT, async || {
         let events = waters::warnings(scenario, "first").await?;
         let says_it = |event: &Value| {
             let text = waters::text(event, "/message");
@@ -175,15 +175,15 @@ async fn one_that_leaves_is_released_and_looked_after_when_it_is_back(
     })
     .await?;
     all.permit_patches(true).await?;
-    // It is tried again after 30 seconds, or when the object changes.
+    // The release is retried after 30 seconds, or when the object changes.
     let touched = json!({ "metadata": { "annotations": { "touched": "yes" } } });
     groves.patch("first", &touched).await?;
     let free = |grove: &Value| finalizers(grove).is_empty();
-    let left = groves.until("first", "is let go", LIMIT, free).await?;
+    let left = groves.until("first", "is released", LIMIT, free).await?;
     assert_eq!(left["metadata"]["labels"], Value::Null);
     let maps = scenario.objects("configmaps");
     maps.fetch("first-map").await?;
-    // And one that comes back is looked after as before.
+    // A resource that is selected again is managed as before.
     maps.patch("first-map", &json!({ "data": { "wood": "oak" } }))
         .await?;
     groves
@@ -218,7 +218,7 @@ async fn only_what_has_the_selected_fields_is_looked_after() -> Result<()> {
     let left = objects.fetch("oaks").await?;
     assert_eq!((finalizers(&left), left.get("status")), (vec![], None));
 
-    // One comes in, the other goes: it is let go, and its child stays.
+    // One resource enters the selection. The other leaves it: it is released, and its child stays.
     let wood = |wood: &str| json!({ "spec": { "wood": wood, "age": 8 } });
     objects.patch("oaks", &wood("elm")).await?;
     objects.until_ready("oaks").await?;
@@ -226,7 +226,7 @@ async fn only_what_has_the_selected_fields_is_looked_after() -> Result<()> {
         .await?;
     objects.patch("elms", &wood("oak")).await?;
     let free = |grove: &Value| finalizers(grove).is_empty();
-    objects.until("elms", "is let go", LIMIT, free).await?;
+    objects.until("elms", "is released", LIMIT, free).await?;
     assert_eq!(maps.fetch("elms-map").await?["data"]["age"], "7");
     objects.delete("elms").await?;
     objects.until_gone("elms", LIMIT).await
@@ -255,7 +255,7 @@ async fn what_left_the_selection_while_the_controller_was_down_can_be_deleted() 
     objects.delete("first").await?;
     ensure!(
         objects.get("first").await?.is_some(),
-        "its finalizer holds it"
+        "the finalizer did not block the deletion"
     );
     groves.scenario.start().await?;
     objects.until_gone("first", LIMIT).await
@@ -280,7 +280,7 @@ async fn declared_labels_and_finalizers_are_put_on_and_kept() -> Result<()> {
         .await?;
     assert_eq!(finalizers(&first), [ARCHIVE, CLEANUP]);
 
-    // A label that we write wakes nobody.
+    // A label that the controller itself writes triggers no pass.
     groves
         .scenario
         .operator_reports("selectors", "grove", &json!({ "instances": 1, "ready": 1 }))
@@ -307,11 +307,11 @@ async fn declared_labels_and_finalizers_are_put_on_and_kept() -> Result<()> {
         .until_equal("first", label, json!("oak"), LIMIT)
         .await?;
 
-    // The finalizer of others is theirs to take off.
+    // The finalizer of another controller stays until it is removed by others.
     objects.delete("first").await?;
     let held = |grove: &Value| finalizers(grove) == [ARCHIVE];
     objects
-        .until("first", "is held by others alone", LIMIT, held)
+        .until("first", "has only the other finalizer", LIMIT, held)
         .await?;
     objects
         .patch("first", &json!({ "metadata": { "finalizers": null } }))
@@ -345,7 +345,7 @@ async fn a_child_of_another_operator_is_neither_unmarked_nor_deleted_with_the_ka
     let child = objects
         .until("north-grove", "is created", LIMIT, is_managed)
         .await?;
-    // Neither operator writes what the other one reverts.
+    // Neither operator reverts writes of the other.
     waters::until_counted(&groves.scenario).await?;
     waters::ensure_no_writes(&groves.scenario, QUIET).await?;
     let katalogs = groves.scenario.objects("katalogs");

@@ -1,4 +1,4 @@
-//! Children that give power over a cluster, where the controller does not permit them.
+//! Sensitive children, such as Roles: a Katalog that declares one which the controller does not permit is refused.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
 
-/// A Katalog with a `ConfigMap`, and what else is given.
+/// Returns a Katalog with a `ConfigMap` and the given children.
 fn katalog(more: &Value) -> String {
     let mut blocks =
         json!({ "configMaps": [{ "name": "{{ .metadata.name }}-map", "data": { "a": "b" } }] });
@@ -59,7 +59,7 @@ async fn a_katalog_with_a_child_that_is_not_permitted_is_refused_and_the_last_go
     maps.until_equal("a-map", "/data/a", json!("b"), LIMIT)
         .await?;
 
-    // A controller that permits less does not go on with what was accepted before.
+    // A controller that permits less does not continue with a revision that was accepted before.
     scenario.terminate()?;
     scenario.arguments = vec!["--sensitive-children=none".to_owned()];
     scenario.start().await?;

@@ -1,4 +1,4 @@
-//! Scenario j: custom resources that cannot hold the status we would write.
+//! Custom resources whose CRD cannot hold the status that the controller writes.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use testbed::eventually;
 use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::waters;
 
-/// Time for a few resyncs of the fixture's 2 s: a loop would show at each of them, if not at once.
+/// The time for several resyncs of the fixture (2 s each): a write loop would show at a resync, if not earlier.
 const WINDOW: Duration = Duration::from_secs(9);
 
-/// A kind whose status takes a text of eight characters, and a Katalog that writes there what the resource says.
+/// A CRD with a status field of at most eight characters, and a Katalog that copies a field of the resource into it.
 const SHORT: [&str; 2] = [
     r#"{
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "ponds.GROUP" },
@@ -56,7 +56,7 @@ async fn a_status_that_its_schema_refuses_is_the_resources_own_trouble() -> Resu
     waters::pond(&scenario, "fine", &json!({ "colour": "green" })).await?;
     scenario.objects("ponds").until_ready("fine").await?;
     waters::pond(&scenario, "long", &json!({ "colour": "aquamarine" })).await?;
-    eventually("an Event of the resource says why", LIMIT, async || {
+    eventually("an Event reports the reason", LIMIT, async || {
         let reported = waters::warnings(&scenario, "long").await?;
         let is_reported = reported.iter().any(|event| {
             let message = waters::text(event, "/message");
@@ -123,7 +123,7 @@ async fn a_resource_gets_its_child(scenario: &Scenario, kind: &str, one: &str) -
     Ok(())
 }
 
-/// Checks that the Pond and the Lake show what their status can hold.
+/// Checks that the Pond and the Lake have the part of the status that their CRD can hold.
 async fn what_a_status_can_hold_is_there(scenario: &Scenario) -> Result<()> {
     let pond = scenario
         .objects("ponds")
@@ -134,7 +134,7 @@ async fn what_a_status_can_hold_is_there(scenario: &Scenario) -> Result<()> {
     assert_eq!(
         pond.pointer("/status/observedGeneration"),
         None,
-        "without a status subresource the generation moves with every write"
+        "without a status subresource, every write changes the generation"
     );
     let lake = scenario
         .objects("lakes")
@@ -144,7 +144,7 @@ async fn what_a_status_can_hold_is_there(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the Katalog names for each operator what its status cannot hold.
+/// Waits until the Katalog names for each operator the status field that its CRD cannot hold.
 async fn what_a_status_cannot_hold_is_named(scenario: &Scenario) -> Result<()> {
     for (operator, words) in [
         ("lake", "status.conditions"),
@@ -160,7 +160,7 @@ async fn what_a_status_cannot_hold_is_named(scenario: &Scenario) -> Result<()> {
                 let row = waters::row(&katalog, operator).cloned().unwrap_or_default();
                 let reported = row["reason"] == "StatusNotWritable"
                     && waters::text(&row, "/message").contains(words);
-                anyhow::ensure!(reported, "its row is {row}");
+                anyhow::ensure!(reported, "the row is {row}");
                 Ok(Some(()))
             },
         )
@@ -169,7 +169,7 @@ async fn what_a_status_cannot_hold_is_named(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Changes a resource, and checks that only its child and its status are written, each once.
+/// Changes a resource, and checks that only its child and its status are written, each once; a Well has no writable status.
 async fn a_change_costs_its_child_and_its_status(scenario: &Scenario, one: &str) -> Result<()> {
     let mark = Scenario::mark()?;
     scenario
@@ -192,7 +192,7 @@ async fn a_change_costs_its_child_and_its_status(scenario: &Scenario, one: &str)
     assert_eq!(
         writes.len(),
         wanted,
-        "a changed {one} costs its child and its status:\n{}",
+        "unexpected writes after a change of the {one}:\n{}",
         waters::lines(&writes)
     );
     Ok(())
@@ -210,12 +210,12 @@ async fn where_no_status_is_to_be_written_everything_else_is_done_and_what_other
     waters::pond(&scenario, "north", &green).await?;
     maps.until_equal("north-pond", "/data/colour", json!("green"), LIMIT)
         .await?;
-    // A pass that fails tells nothing either.
+    // A pass that fails writes no status either.
     let foreign =
         json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "taken-pond" } });
     maps.create(&foreign).await?;
     waters::pond(&scenario, "taken", &green).await?;
-    eventually("an Event says that the name is taken", LIMIT, async || {
+    eventually("an Event reports NameTaken", LIMIT, async || {
         let reported = waters::warnings(&scenario, "taken").await?;
         Ok(reported
             .iter()
@@ -241,7 +241,7 @@ async fn where_no_status_is_to_be_written_everything_else_is_done_and_what_other
     writes.retain(|write| write.resource == "ponds" && write.subresource == "status");
     assert_eq!(waters::lines(&writes), "");
 
-    // Once it is to be written, it is, beside theirs. Before that there is no right to.
+    // With `ignoreStatusPatch: false` the status is written, and fields of others stay. Before, the permission was missing.
     let change = katalog.replace("ignoreStatusPatch: true", "ignoreStatusPatch: false");
     scenario.grant(&change).await?;
     scenario.apply(&change)?;
@@ -272,9 +272,9 @@ async fn resources_show_the_state_of_their_operator_and_its_figures_cause_no_pas
         Scenario::with_katalog("introspection", &["kinds/crds.yaml"], INTROSPECTION).await?;
     waters::pond(&scenario, "a", &json!({})).await?;
     let ponds = scenario.objects("ponds");
-    // The operator is healthy after its first pass: only the change of its state can trigger the pass that says so.
+    // The operator is healthy after its first pass: only the change of its state can trigger the pass that reports it.
     ponds
-        .until("a", "its operator is healthy", LIMIT, |pond| {
+        .until("a", "reports a healthy operator", LIMIT, |pond| {
             pond["status"]["operator"] == "healthy"
         })
         .await?;

@@ -1,4 +1,5 @@
-//! `ork support-bundle` on the genuine control plane: what it has, what it must not have, and what it says of missing permissions.
+//! `ork support-bundle` on a real control plane: the contents of the bundle, secrets that it must not contain, and reports of
+//! missing permissions.
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::scenario::{Scenario, printed};
 use crate::waters;
 
-/// What must never be in a bundle.
+/// Text that a bundle must never contain.
 const MARKER: &str = "hunter2-marker";
 
 const KATALOG: &str = r#"{
@@ -23,7 +24,7 @@ const KATALOG: &str = r#"{
     } } }
 }"#;
 
-/// The files of an archive by their path below its folder.
+/// Returns the files of an archive by their path below its folder.
 fn unpacked(archive: &Path) -> Result<BTreeMap<String, String>> {
     let folder = tempfile::tempdir()?;
     let mut tar = Command::new("tar");
@@ -60,7 +61,7 @@ async fn a_bundle_describes_the_installation_without_a_secret_and_names_missing_
     waters::pond(&scenario, "deep", &json!({ "depth": MARKER })).await?;
     scenario.objects("ponds").until_ready("deep").await?;
     let archive = scenario.path("bundle.tar.gz");
-    let path = archive.to_str().context("a path")?;
+    let path = archive.to_str().context("the path is not text")?;
     let space = scenario.namespace.as_str();
     let args = [
         "support-bundle",
@@ -95,26 +96,26 @@ async fn a_bundle_describes_the_installation_without_a_secret_and_names_missing_
     let listed = summary["files"].as_array().map_or(0, Vec::len);
     assert_eq!(listed, files.len() - 1, "{summary}");
 
-    // It overwrites nothing.
+    // An existing file is not overwritten.
     let again = scenario.command_as(&admin).args(args).output()?;
     assert_eq!(again.status.code(), Some(1));
     Ok(())
 }
 
-/// Checks that no file has the secret, as text or encoded, or managed fields.
+/// Checks that no file contains the secret, as text or in base64, or managed fields.
 fn no_file_has_the_secret(files: &BTreeMap<String, String>) -> Result<()> {
     for (path, text) in files {
-        ensure!(!text.contains(MARKER), "{path} has the secret");
+        ensure!(!text.contains(MARKER), "{path} contains the secret");
         ensure!(
             !text.contains("aHVudGVyMi1tYXJrZXI"),
-            "{path} has the secret in base64"
+            "{path} contains the secret in base64"
         );
         ensure!(!text.contains("managedFields"), "{path} has managed fields");
     }
     Ok(())
 }
 
-/// Checks that the Katalog is there as a whole, its resources without their specs, and its definition without its schemas.
+/// Checks that the bundle contains the whole Katalog, its resources without their specs, and its CRD without schemas.
 fn the_katalog_and_its_kind_are_described(
     files: &BTreeMap<String, String>,
     scenario: &Scenario,
@@ -141,7 +142,7 @@ fn the_katalog_and_its_kind_are_described(
     Ok(())
 }
 
-/// Checks that the Events are those of the controller, about the pond among others.
+/// Checks that the bundle contains only Events of the controller, and that one of them is about the pond.
 fn events_are_those_of_the_controller(files: &BTreeMap<String, String>) -> Result<()> {
     let events = json_of(files, "events.json")?;
     let about = events.as_array().into_iter().flatten();
@@ -164,11 +165,11 @@ fn events_are_those_of_the_controller(files: &BTreeMap<String, String>) -> Resul
 async fn without_permissions_a_bundle_says_which_are_missing_and_is_bounded() -> Result<()> {
     let scenario = Scenario::new("bundle-none").await?;
     let archive = scenario.path("bundle.tar.gz");
-    let path = archive.to_str().context("a path")?;
+    let path = archive.to_str().context("the path is not text")?;
     scenario.ork(&["support-bundle", "--output", path, "--max-size", "1"])?;
     let files = unpacked(&archive)?;
     let summary = json_of(&files, "summary.json")?;
-    let missing = summary["missing"].as_array().context("a list")?;
+    let missing = summary["missing"].as_array().context("no list")?;
     for part in ["list katalogs", "list events", "list pods", "list leases"] {
         let note = missing
             .iter()

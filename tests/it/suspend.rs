@@ -19,7 +19,7 @@ async fn is_suspended(scenario: &Scenario) -> Result<Value> {
     scenario.operator_is("ponds", "pond", "Suspended").await
 }
 
-/// Waits until the child of that Pond has a colour.
+/// Waits until the child of that Pond has that colour.
 async fn colour(maps: &Objects, name: &str, colour: &str) -> Result<()> {
     let name = format!("{name}-pond");
     maps.until_equal(&name, "/data/colour", json!(colour), LIMIT)
@@ -49,12 +49,12 @@ async fn a_suspended_katalog_processes_deletions_only_and_resumes_without_a_rest
     let now = katalogs.fetch("ponds").await?["status"].clone();
     ensure!(
         now["revision"] == revision,
-        "suspension stores no revision: {now}"
+        "suspension changed the revision: {now}"
     );
     maps.patch("north-pond", &json!({ "data": { "colour": "red" } }))
         .await?;
     waters::pond(&scenario, "east", &json!({})).await?;
-    // The deletion comes after the drift and the creation, and is processed; they are not.
+    // The deletion comes after the drift and the creation. It is processed; they are not.
     ponds.delete("south").await?;
     ponds.until_gone("south", LIMIT).await?;
     ensure!(maps.fetch("north-pond").await?["data"]["colour"] == "red");
@@ -66,7 +66,7 @@ async fn a_suspended_katalog_processes_deletions_only_and_resumes_without_a_rest
     scenario.katalog_is("ponds", "True", "Running").await?;
     colour(&maps, "north", "green").await?;
     colour(&maps, "east", "green").await?;
-    ensure!(scenario.pid() == pid, "it was restarted");
+    ensure!(scenario.pid() == pid, "the controller was restarted");
 
     an_annotation_suspends_across_a_restart(&mut scenario).await?;
 
@@ -96,7 +96,7 @@ async fn an_annotation_suspends_across_a_restart(scenario: &mut Scenario) -> Res
     Ok(())
 }
 
-/// Checks that the kinds of a suspended Katalog stay claimed, and that it lets everything go when it is deleted.
+/// Checks that a suspended Katalog keeps its claims, and that it releases its resources when it is deleted.
 async fn a_suspended_katalog_keeps_its_kinds_until_it_is_deleted(
     scenario: &Scenario,
     katalog: &str,

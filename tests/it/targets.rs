@@ -1,4 +1,4 @@
-//! Target namespaces: whoever writes a custom resource decides on no namespace but its own, unless the Katalog permits it.
+//! Target namespaces: the author of a custom resource cannot choose another namespace, unless the Katalog permits it.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -8,11 +8,11 @@ use crate::waters;
 
 struct Waters {
     scenario: Scenario,
-    /// Permitted by its name.
+    /// A namespace that is permitted by name.
     named: String,
-    /// Permitted by its label, as soon as it has it.
+    /// A namespace that is permitted by label, once it has the label.
     labelled: String,
-    /// Permitted by nothing.
+    /// A namespace that is not permitted.
     foreign: String,
 }
 
@@ -68,12 +68,12 @@ pub(crate) async fn a_custom_resource_reaches_no_namespace_that_the_katalog_does
     let into = json!({ "into": waters.foreign });
     waters::pond(&waters.scenario, "north", &into).await?;
     let pond = ponds
-        .until("north", "is refused its target", LIMIT, is_refused)
+        .until("north", "has a refused target", LIMIT, is_refused)
         .await?;
     let message = condition(&pond, "Ready").map_or("", |ready| waters::text(ready, "/message"));
     ensure!(message.contains("allowedTargets"), "{message}");
     ensure!(message.contains(&waters.foreign), "{message}");
-    // Its other children are as declared.
+    // The other child of the pond is created.
     let own = waters.maps(&waters.scenario.namespace);
     own.fetch("north-here").await?;
 
@@ -86,14 +86,14 @@ pub(crate) async fn a_custom_resource_reaches_no_namespace_that_the_katalog_does
         .await?;
     ponds.until_ready("north").await?;
 
-    // The end of a custom resource is held to the same.
+    // Children of `onDelete` are subject to the same check.
     waters.choose(&waters.foreign).await?;
     ponds
-        .until("north", "is refused at last", LIMIT, is_refused)
+        .until("north", "has a refused target again", LIMIT, is_refused)
         .await?;
     ponds.delete("north").await?;
     ponds
-        .until("north", "is refused at its end", LIMIT, |pond| {
+        .until("north", "has a refused target at deletion", LIMIT, |pond| {
             pond["metadata"]["deletionTimestamp"].is_string() && is_refused(pond)
         })
         .await?;
@@ -105,12 +105,12 @@ pub(crate) async fn a_custom_resource_reaches_no_namespace_that_the_katalog_does
     waters.ensure_nothing_in(&waters.foreign).await
 }
 
-/// Checks that a label that is given to a namespace later is seen, and one that is taken away too.
+/// Checks that the operator notices when a namespace gets the label, and when it loses it.
 async fn a_label_is_followed_when_it_comes_and_when_it_goes(waters: &Waters) -> Result<()> {
     let ponds = waters.scenario.objects("ponds");
     waters.choose(&waters.labelled).await?;
     ponds
-        .until("north", "is refused there too", LIMIT, |pond| {
+        .until("north", "has another refused target", LIMIT, |pond| {
             let text = condition(pond, "Ready").map_or("", |it| waters::text(it, "/message"));
             is_refused(pond) && text.contains(&waters.labelled)
         })
@@ -130,7 +130,7 @@ async fn a_label_is_followed_when_it_comes_and_when_it_goes(waters: &Waters) -> 
         .patch(&waters.labelled, &labelled(json!(null)))
         .await?;
     ponds
-        .until("north", "is refused again", LIMIT, is_refused)
+        .until("north", "has a refused target again", LIMIT, is_refused)
         .await?;
     Ok(())
 }
@@ -149,16 +149,16 @@ pub(crate) async fn a_namespace_of_somebody_else_is_not_taken_for_one_that_the_o
     let taken = json!({ "into": waters.foreign });
     waters::lake(&waters.scenario, "north", &taken).await?;
     let lake = lakes
-        .until("north", "is told of both", LIMIT, |lake| {
+        .until("north", "has a refused target", LIMIT, |lake| {
             let text = condition(lake, "Ready").map_or("", |it| waters::text(it, "/message"));
             text.contains("was not created for this resource")
         })
         .await?;
     ensure!(!crate::scenario::is_ready(&lake), "{lake}");
-    // Neither is the namespace of another lake.
+    // The namespace of another lake is refused as well.
     waters::lake(&waters.scenario, "west", &json!({ "into": created })).await?;
     lakes
-        .until("west", "is refused", LIMIT, |lake| {
+        .until("west", "has a refused target", LIMIT, |lake| {
             let text = condition(lake, "Ready").map_or("", |it| waters::text(it, "/message"));
             text.contains("was not created for this resource")
         })

@@ -1,4 +1,4 @@
-//! Fields that the Katalog's types do not know: kept by the API server, reported by us.
+//! Unknown fields of a Katalog: the API server keeps them, and the controller reports them.
 
 use anyhow::Result;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::waters;
 async fn unknown_fields_of_a_katalog_survive_the_api_server_and_are_reported_with_the_nearest_name()
 -> Result<()> {
     let mut scenario = Scenario::new("unknown").await?;
-    // The rights of a Katalog without mistakes: what this one needs cannot be told.
+    // The permissions of a Katalog without mistakes: none can be derived from the invalid one.
     scenario.grant(&input("panic/katalog.yaml")?).await?;
     scenario.install(&waters::crds()?).await?;
     scenario.start().await?;
@@ -34,7 +34,7 @@ async fn unknown_fields_of_a_katalog_survive_the_api_server_and_are_reported_wit
         assert_eq!(
             katalog.pointer(&pointer),
             Some(&value),
-            "{pointer} did not survive"
+            "{pointer} was not kept"
         );
     }
     let ready = condition(&katalog, "Ready").cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Scenario m: what a custom resource says stays what it says, and a name that is illegal is that resource's own trouble.
+//! Values of a custom resource reach its children unchanged, and an invalid name or value affects only that resource.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use testbed::eventually;
 use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::waters;
 
-/// Texts that mean something to YAML, to templates, to shells or to terminals, and must mean nothing here.
+/// Texts with a meaning in YAML, templates, shells or terminals, which must be copied literally.
 const TEXTS: [&str; 31] = [
     "0644",
     "0x1F",
@@ -68,7 +68,7 @@ async fn texts_of_a_resource_arrive_unchanged_and_cannot_break_out() -> Result<(
         assert_eq!(
             map["data"][format!("in-{}", key(index))],
             format!("[{text}]"),
-            "within a text"
+            "within another text"
         );
         assert_eq!(
             map["metadata"]["annotations"][format!("example.org/{}", key(index))],
@@ -88,7 +88,7 @@ async fn texts_of_a_resource_arrive_unchanged_and_cannot_break_out() -> Result<(
         made(scenario.objects("secrets").list().await?),
         ["north-texts"]
     );
-    // What was rendered is what is there: nothing is repaired.
+    // The children match what was rendered: nothing is corrected.
     waters::until_counted(&scenario).await?;
     waters::ensure_no_writes(&scenario, Duration::from_secs(8)).await
 }
@@ -129,10 +129,10 @@ fn katalog_of_texts() -> String {
     .to_string()
 }
 
-/// Base64 to text.
+/// Decodes Base64 to text.
 fn decoded(encoded: &str) -> Result<String> {
     let bytes: k8s_openapi::ByteString = serde_json::from_value(json!(encoded))?;
-    String::from_utf8(bytes.0).context("no UTF-8")
+    String::from_utf8(bytes.0).context("not UTF-8")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -151,7 +151,7 @@ async fn a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not_r
     let long = "s".repeat(64);
     waters::pond(&scenario, "long", &spec(&long, "ClusterIP")).await?;
     waters::pond(&scenario, "upper", &spec("Service", "ClusterIP")).await?;
-    // Only the API server knows that this is wrong.
+    // Only the API server can detect that this value is invalid.
     waters::pond(&scenario, "odd", &spec("legal", "Nonsense")).await?;
     waters::pond(&scenario, "fits", &spec(&"s".repeat(63), "NodePort")).await?;
     ponds.until_ready("fits").await?;
@@ -162,7 +162,7 @@ async fn a_resource_whose_child_is_illegal_fails_alone_says_so_once_and_is_not_r
     ] {
         the_resource_says_so(&scenario, name, word).await?;
     }
-    // Its neighbours within the resource are made, and other resources go on.
+    // The other child of the resource is created, and other resources are reconciled.
     scenario
         .objects("configmaps")
         .until_equal("long-pond", "/data/colour", json!("green"), LIMIT)
@@ -205,14 +205,14 @@ async fn the_resource_says_so(scenario: &Scenario, name: &str, word: &str) -> Re
             says,
         )
         .await?;
-    eventually("an Event says so", LIMIT, async || {
+    eventually("an Event reports it", LIMIT, async || {
         Ok((!waters::warnings(scenario, name).await?.is_empty()).then_some(()))
     })
     .await
 }
 
-/// Checks that for a while the controller makes no request and no pass, once it has heard of its own writes: each is a change of the
-/// resource or of a child, and leads to one more pass.
+/// Checks that the controller sends no request and runs no pass for a while, after it has processed its own writes: each of them
+/// is a change of the resource or of a child, and triggers one more pass.
 async fn nothing_is_retried(scenario: &Scenario) -> Result<()> {
     scenario
         .until_settled(Duration::from_secs(2), LIMIT)
@@ -226,12 +226,12 @@ async fn nothing_is_retried(scenario: &Scenario) -> Result<()> {
         .collect();
     assert!(
         requests.is_empty(),
-        "it is retried:\n{}",
+        "the pass is retried:\n{}",
         waters::lines(&requests)
     );
     assert!(
         (scenario.passes("pond").await? - passes).abs() < 0.5,
-        "it is retried without a request"
+        "the pass is retried without a request"
     );
     Ok(())
 }

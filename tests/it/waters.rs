@@ -1,4 +1,4 @@
-//! Ponds and lakes: kinds and custom resources for scenarios in which only one thing about them matters.
+//! Ponds and lakes: kinds and custom resources for scenarios that need instances but no specific schema.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -9,15 +9,15 @@ use testbed::{AuditEvent, eventually};
 
 use crate::scenario::{LIMIT, Objects, Scenario, input};
 
-/// How long Kubernetes' own controllers may take to react to a write.
+/// The maximum time until Kubernetes' own controllers react to a write.
 const REACTION: Duration = Duration::from_secs(2);
 
-/// `tests/inputs/kinds/crds.yaml`: Pond and Lake, which keep whatever they are given.
+/// Returns `tests/inputs/kinds/crds.yaml`: the kinds Pond and Lake, which preserve unknown fields.
 pub(crate) fn crds() -> Result<String> {
     input("kinds/crds.yaml")
 }
 
-/// A custom resource of the scenario's group.
+/// Returns a custom resource of the scenario's group.
 pub(crate) fn resource(scenario: &Scenario, kind: &str, name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": format!("{}/v1alpha1", scenario.group),
@@ -27,19 +27,19 @@ pub(crate) fn resource(scenario: &Scenario, kind: &str, name: &str, spec: &Value
     })
 }
 
-/// Makes a Pond.
+/// Creates a Pond.
 pub(crate) async fn pond(scenario: &Scenario, name: &str, spec: &Value) -> Result<Value> {
     let pond = resource(scenario, "Pond", name, spec);
     scenario.objects("ponds").create(&pond).await
 }
 
-/// Makes a Lake.
+/// Creates a Lake.
 pub(crate) async fn lake(scenario: &Scenario, name: &str, spec: &Value) -> Result<Value> {
     let lake = resource(scenario, "Lake", name, spec);
     scenario.objects("lakes").create(&lake).await
 }
 
-/// The text at a JSON pointer; empty if there is none.
+/// Returns the text at a JSON pointer; empty if there is none.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object
         .pointer(pointer)
@@ -47,7 +47,7 @@ pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// The names of objects, sorted.
+/// Returns the names of objects, sorted.
 pub(crate) fn names(objects: &[Value]) -> Vec<String> {
     let mut names: Vec<String> = objects
         .iter()
@@ -57,14 +57,14 @@ pub(crate) fn names(objects: &[Value]) -> Vec<String> {
     names
 }
 
-/// The objects that Orkestra manages.
+/// Returns the objects that Orkestra manages.
 pub(crate) fn managed(objects: Vec<Value>) -> Vec<Value> {
     let is_managed =
         |object: &Value| object["metadata"]["labels"]["orkestra.orkspace.io/managed"] == "true";
     objects.into_iter().filter(is_managed).collect()
 }
 
-/// One line for each request, for the message of a failed test.
+/// Returns one line for each request, for messages of failed tests.
 pub(crate) fn lines(events: &[AuditEvent]) -> String {
     let line = |event: &AuditEvent| {
         format!(
@@ -75,11 +75,12 @@ pub(crate) fn lines(events: &[AuditEvent]) -> String {
     events.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Waits until nothing is left to do and to report: nothing was written for a while in which others react, no key waits for a worker and no pass runs, each Katalog's status has the
-/// counts that the controller's own page shows, and whatever was written is in the audit log.
+/// Waits until no work and no report is pending: nothing was written for the time in which other controllers react, no key waits
+/// for a worker, no pass runs, each Katalog's status has the counts that the controller's own page shows, and all writes are in
+/// the audit log.
 pub(crate) async fn until_counted(scenario: &Scenario) -> Result<()> {
     scenario.until_settled(REACTION, LIMIT).await?;
-    eventually("everything is done and counted", LIMIT, async || {
+    eventually("all work is done and counted", LIMIT, async || {
         ensure_counted(scenario).await?;
         Ok(Some(()))
     })
@@ -112,8 +113,8 @@ async fn ensure_counted(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Watches for `window` that the scenario's controller writes nothing. Where the machine is busy, the counts of a Katalog may come
-/// late: if nothing but one of them was written, it watches once more.
+/// Checks that the scenario's controller writes nothing for `window`. On a busy machine, the counts of a Katalog may be late: if
+/// exactly one such status was written, the check runs once more.
 pub(crate) async fn ensure_no_writes(scenario: &Scenario, window: Duration) -> Result<()> {
     let mark = Scenario::mark()?;
     tokio::time::sleep(window).await;
@@ -129,14 +130,14 @@ pub(crate) async fn ensure_no_writes(scenario: &Scenario, window: Duration) -> R
     }
     ensure!(
         writes.is_empty(),
-        "{} writes in {window:?} in which nothing happened:\n{}",
+        "{} writes in {window:?} without any change:\n{}",
         writes.len(),
         lines(&writes)
     );
     Ok(())
 }
 
-/// Has the scenario's namespace take no further account: what asks for one is denied, which is nobody's own fault.
+/// Adds a quota that denies service accounts in the scenario's namespace: creating one fails, although its declaration is valid.
 pub(crate) async fn forbid_accounts(scenario: &Scenario) -> Result<()> {
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "no-accounts" },
@@ -151,7 +152,8 @@ pub(crate) async fn forbid_accounts(scenario: &Scenario) -> Result<()> {
         .map(drop)
 }
 
-/// The requests without those by which a status repeats that a pass was asked for by annotation: one for each object.
+/// Returns the requests without the first status patch of each object: with it, the status repeats the annotation that
+/// requested the pass.
 pub(crate) fn without_repeats(mut requests: Vec<AuditEvent>) -> Vec<AuditEvent> {
     let mut seen = BTreeSet::new();
     requests.retain(|request| {
@@ -161,7 +163,7 @@ pub(crate) fn without_repeats(mut requests: Vec<AuditEvent>) -> Vec<AuditEvent> 
     requests
 }
 
-/// The row of an operator in its Katalog's status.
+/// Returns the row of an operator in its Katalog's status.
 pub(crate) fn row<'a>(katalog: &'a Value, operator: &str) -> Option<&'a Value> {
     katalog
         .pointer("/status/operators")?
@@ -170,7 +172,7 @@ pub(crate) fn row<'a>(katalog: &'a Value, operator: &str) -> Option<&'a Value> {
         .find(|row| row["name"] == operator)
 }
 
-/// The Warning events about the object of that name.
+/// Returns the Warning events about the object `name`.
 pub(crate) async fn warnings(scenario: &Scenario, name: &str) -> Result<Vec<Value>> {
     let mut events = scenario.objects("events").list().await?;
     events
@@ -178,19 +180,19 @@ pub(crate) async fn warnings(scenario: &Scenario, name: &str) -> Result<Vec<Valu
     Ok(events)
 }
 
-/// A namespace of a scenario's own beside its first, and the objects of a plural of core v1 in it.
+/// Creates a second namespace for a scenario, and returns its name.
 pub(crate) async fn second_namespace(client: &Client) -> Result<String> {
     testbed::namespace(client, "far").await
 }
 
-/// The Katalog's text with its placeholder `from` replaced.
+/// Returns the text of an input file with its placeholder `from` replaced.
 pub(crate) fn filled(path: &str, from: &str, to: &str) -> Result<String> {
     let text = input(path)?;
     ensure!(text.contains(from), "{path} has no {from}");
     Ok(text.replace(from, to))
 }
 
-/// The object's resourceVersion.
+/// Returns the object's resourceVersion.
 pub(crate) async fn version(objects: &Objects, name: &str) -> Result<String> {
     let object = objects.fetch(name).await?;
     object["metadata"]["resourceVersion"]

@@ -1,4 +1,4 @@
-//! A declared operator at work: what a Website becomes, and in which order things may come.
+//! A declared operator: a Website gets its children, and Katalog, CRD and custom resource may be applied in any order.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,11 @@ use testbed::eventually;
 
 use crate::scenario::{LIMIT, Scenario, input, is_ready, owner_uid};
 
-/// How soon a status field tells what a child's status says. The promise is a second; the machine runs other tests meanwhile.
+/// The maximum delay until a status field shows the value of a child's status. The guarantee is one second, but the machine runs
+/// other tests at the same time.
 const SOON: Duration = Duration::from_secs(3);
 
-/// What a user applies.
+/// An object that a user applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Katalog,
@@ -31,7 +32,7 @@ async fn a_website_becomes_ready_in_every_order_of_katalog_crd_and_cr() -> Resul
         [Website, Crd, Katalog],
         [Website, Katalog, Crd],
     ];
-    // Each has a controller of its own, and mostly waits.
+    // Each order has its own controller, which mostly waits.
     let all = orders.map(async |order| {
         let ready = becomes_ready(order).await;
         ready.with_context(|| format!("in the order {order:?}"))
@@ -61,7 +62,7 @@ async fn becomes_ready(order: [Step; 3]) -> Result<()> {
             accept(&scenario, &website).await?;
         }
         applied.push(step);
-        // What comes next comes late.
+        // Wait for the operator's state, so that the next object is applied late.
         if applied.contains(&Step::Katalog) {
             let state = if applied.contains(&Step::Crd) {
                 "Running"
@@ -75,7 +76,7 @@ async fn becomes_ready(order: [Step; 3]) -> Result<()> {
     }
     let ready = scenario.objects("websites").until_ready("hello").await?;
     println!(
-        "{order:?}: ready {:?} after `kubectl apply` of the last was started",
+        "{order:?}: ready {:?} after the last `kubectl apply` was started",
         started.elapsed()
     );
     assert_eq!(
@@ -88,7 +89,7 @@ async fn becomes_ready(order: [Step; 3]) -> Result<()> {
     has_its_children(&scenario, &ready).await
 }
 
-/// A resource of a kind that is unknown as yet.
+/// Checks that a resource is refused while its CRD does not exist.
 fn refuse(scenario: &Scenario, website: &str) -> Result<()> {
     let refused = scenario.apply(website);
     ensure!(
@@ -98,7 +99,7 @@ fn refuse(scenario: &Scenario, website: &str) -> Result<()> {
     Ok(())
 }
 
-/// The same once its CRD was applied: tried again until it is served, as tools that follow a repository do.
+/// Applies the resource until it is accepted, as tools that apply a repository do: a new CRD is not served immediately.
 async fn accept(scenario: &Scenario, website: &str) -> Result<()> {
     eventually("the Website is accepted", LIMIT, async || {
         scenario.apply(website).map(Some)
@@ -107,7 +108,7 @@ async fn accept(scenario: &Scenario, website: &str) -> Result<()> {
 }
 
 async fn has_its_children(scenario: &Scenario, website: &Value) -> Result<()> {
-    let uid = website["metadata"]["uid"].as_str().context("a uid")?;
+    let uid = website["metadata"]["uid"].as_str().context("no uid")?;
     let deployment = scenario.objects("deployments").fetch("hello").await?;
     let service = scenario.objects("services").fetch("hello").await?;
     for child in [&deployment, &service] {
@@ -128,18 +129,18 @@ async fn has_its_children(scenario: &Scenario, website: &Value) -> Result<()> {
         deployment["metadata"]["annotations"]["orkestra.orkspace.io/child"],
         "Deployment/hello"
     );
-    // Integers are integers: "2" would not be equal.
+    // The value is an integer: "2" would not be equal.
     assert_eq!(deployment["spec"]["replicas"], json!(2));
     let template = &deployment["spec"]["template"];
     let containers = template["spec"]["containers"]
         .as_array()
-        .context("containers")?;
+        .context("no containers")?;
     assert_eq!(containers.len(), 1);
     assert_eq!(containers[0]["image"], "registry.example/web:3");
     assert_eq!(
         template["metadata"]["labels"].get("orkestra.orkspace.io/owner-uid"),
         None,
-        "ownership ends at the child"
+        "pods have no owner label"
     );
     assert_eq!(
         service["spec"]["ports"],
@@ -148,12 +149,12 @@ async fn has_its_children(scenario: &Scenario, website: &Value) -> Result<()> {
     selects_the_pods(scenario, &service).await
 }
 
-/// The Service's selector finds the Deployment's pods, all of them and no others.
+/// Checks that the Service's selector matches both pods of the Deployment, which are the only pods of the namespace.
 async fn selects_the_pods(scenario: &Scenario, service: &Value) -> Result<()> {
     let selector = service["spec"]["selector"]
         .as_object()
-        .context("a selector")?;
-    ensure!(!selector.is_empty(), "the Service selects nothing");
+        .context("no selector")?;
+    ensure!(!selector.is_empty(), "the selector is empty");
     let pods = scenario.objects("pods").list().await?;
     let selected = pods
         .iter()
@@ -195,7 +196,7 @@ async fn a_status_field_that_reads_a_child_follows_it_within_a_second() -> Resul
             .until_equal("hello", "/status/readyReplicas", json!(replicas), SOON)
             .await?;
         println!(
-            "the status told {replicas} ready replicas {:?} after the Deployment did",
+            "the status had {replicas} ready replicas {:?} after the Deployment",
             reached.elapsed()
         );
         websites

@@ -1,5 +1,5 @@
-//! No right is derived that is not needed: over one scenario each verb on each resource is used, and without a verb what needs
-//! it says so, naming it.
+//! Permissions: every granted permission is needed. A scenario uses each verb on each resource, and without a verb a condition
+//! names the missing permission.
 
 mod used;
 
@@ -20,7 +20,7 @@ struct Case {
 }
 
 impl Case {
-    /// Both operators at work, and what they read of others.
+    /// Starts both operators, and creates the objects that they read.
     async fn new() -> Result<Self> {
         let sink = Sink::start().await?;
         sink.answer("/depth", 200, "3");
@@ -60,7 +60,7 @@ impl Case {
         waters::pond(&self.scenario, name, &spec).await.map(drop)
     }
 
-    /// Another colour than before.
+    /// Returns a new colour.
     fn paint(&mut self) -> String {
         self.colour += 1;
         format!("c{}", self.colour)
@@ -72,7 +72,7 @@ impl Case {
         objects.patch(name, &change).await.map(drop)
     }
 
-    /// Takes that verb away; returns the roles without it.
+    /// Revokes the verb on the resource, and waits until that is in force.
     async fn lose(&self, verb: &str, group: &str, resource: &str) -> Result<()> {
         let mut is_granted = false;
         for role in &self.roles {
@@ -88,7 +88,7 @@ impl Case {
                 self.scenario.put_role(&less).await?;
             }
         }
-        ensure!(is_granted, "nobody has the right to {verb} {resource}");
+        ensure!(is_granted, "no role grants {verb} on {resource}");
         let may = self.scenario.wait_for_right(verb, group, resource, false);
         may.await
     }
@@ -101,11 +101,11 @@ impl Case {
         may.await
     }
 
-    /// Waits until a condition of a custom resource or of the Katalog says that the right is missing.
+    /// Waits until a condition of a custom resource or of the Katalog reports that the permission is missing.
     async fn until_reported(&self, verb: &str, resource: &str) -> Result<()> {
         let missing = format!("cannot {verb} resource \"{resource}\"");
         eventually(
-            &format!("a condition says `{missing}`"),
+            &format!("a condition reports `{missing}`"),
             LIMIT,
             async || {
                 let mut reported = Vec::new();
@@ -118,7 +118,7 @@ impl Case {
                     }
                 }
                 let is_reported = reported.iter().any(|message| message.contains(&missing));
-                ensure!(is_reported, "they say {reported:#?}");
+                ensure!(is_reported, "the messages are {reported:#?}");
                 Ok(Some(()))
             },
         )
@@ -126,7 +126,7 @@ impl Case {
     }
 }
 
-/// The rule without a verb on a resource: two where it is about others too, none where nothing is left.
+/// Returns the rule without a verb on a resource: two rules if it covers other resources too, none if nothing is left.
 fn without(rule: &PolicyRule, verb: &str, group: &str, resource: &str) -> Vec<PolicyRule> {
     let mut groups = rule.api_groups.iter().flatten();
     let resources = rule.resources.clone().unwrap_or_default();
@@ -156,7 +156,7 @@ fn without(rule: &PolicyRule, verb: &str, group: &str, resource: &str) -> Vec<Po
     left
 }
 
-/// Rights that are lost while the controller runs. Those on custom resources and their status: `rights.rs`.
+/// Permissions that are revoked while the controller runs. `rights.rs` tests those on custom resources and their status.
 const LOST: [(&str, &str, &str); 6] = [
     ("patch", "apps", "deployments"),
     ("delete", "apps", "deployments"),
@@ -172,7 +172,7 @@ async fn without_one_verb_what_needs_it_is_reported() -> Result<()> {
     for (turn, (verb, group, resource)) in LOST.into_iter().enumerate() {
         let group = case.scenario.text(group);
         case.lose(verb, &group, resource).await?;
-        // Each has a pond of its own: what failed before is tried again later.
+        // Each turn has its own pond, because a request that failed before is retried only later.
         let name = format!("pond-{turn}");
         match (verb, resource) {
             ("patch", _) => {
@@ -192,7 +192,7 @@ async fn without_one_verb_what_needs_it_is_reported() -> Result<()> {
                 case.scenario.objects("deployments").create(&other).await?;
                 case.pond(&name).await?;
             }
-            // What is known of an object counts until it changes.
+            // A cached object is used until it changes, so it is changed.
             ("get", "configmaps") => {
                 let deeper = json!({ "data": { "depth": case.paint() } });
                 let maps = case.scenario.objects("configmaps");
@@ -203,14 +203,14 @@ async fn without_one_verb_what_needs_it_is_reported() -> Result<()> {
         }
         case.until_reported(verb, resource)
             .await
-            .with_context(|| format!("without the right to {verb} {resource}"))?;
+            .with_context(|| format!("without permission to {verb} {resource}"))?;
         case.scenario.check_running()?;
         case.give_back(verb, &group, resource).await?;
     }
     Ok(())
 }
 
-/// Rights without which no watch begins, so the controller is started without them.
+/// Permissions without which a watch cannot start, so the controller is started without them.
 const UNWATCHED: [(&str, &str, &str); 4] = [
     ("list", "", "pods"),
     ("watch", "", "configmaps"),
@@ -230,7 +230,7 @@ async fn without_a_list_or_a_watch_what_needs_it_is_reported() -> Result<()> {
         case.set("ponds", "north", &colour).await?;
         case.until_reported(verb, resource)
             .await
-            .with_context(|| format!("without the right to {verb} {resource}"))?;
+            .with_context(|| format!("without permission to {verb} {resource}"))?;
         case.scenario.check_running()?;
         case.give_back(verb, &group, resource).await?;
     }

@@ -1,4 +1,4 @@
-//! Over one scenario each verb on each resource that is granted is used.
+//! Permissions: one scenario uses each verb on each resource that is granted.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use crate::waters;
 /// A verb on a resource: verb, group, resource with its subresource.
 type Right = (String, String, String);
 
-/// Rights that no request of the scenario shows, and why they are granted all the same. `GROUP` is the scenario's.
+/// Permissions that no request of the scenario uses, and why they are granted. `GROUP` stands for the scenario's API group.
 const UNSEEN: [(&str, &str, &str, &str); 13] = [
     (
         "update",
         "GROUP",
         "ponds/finalizers",
-        "asked for by the admission plugin OwnerReferencesPermissionEnforcement, which is off here",
+        "required by the admission plugin OwnerReferencesPermissionEnforcement, which is disabled here",
     ),
     ("update", "GROUP", "lakes/finalizers", "the same"),
     (
@@ -33,7 +33,7 @@ const UNSEEN: [(&str, &str, &str, &str); 13] = [
         "get",
         "orkestra.orkspace.io",
         "komposers",
-        "there is no Komposer here; `komposer` shows it",
+        "this scenario has no Komposer; see module `komposer`",
     ),
     ("patch", "orkestra.orkspace.io", "komposers", "the same"),
     (
@@ -52,26 +52,26 @@ const UNSEEN: [(&str, &str, &str, &str); 13] = [
         "get",
         "orkestra.orkspace.io",
         "katalogs",
-        "read again when somebody was faster to write to one, which is a race",
+        "read again after a write conflict, which is a race",
     ),
     (
         "get",
         "GROUP",
         "ponds",
-        "read again when somebody writes to one while it is released",
+        "read again after a write conflict during a release",
     ),
     ("get", "GROUP", "lakes", "the same"),
     (
         "patch",
         "events.k8s.io",
         "events",
-        "one that comes again within minutes",
+        "an Event that repeats within minutes",
     ),
     (
         "create",
         "authentication.k8s.io",
         "tokenreviews",
-        "for readers of metrics and pages, who need no token on loopback; `http` shows it",
+        "for clients that read metrics and pages; loopback needs no token; see module `http`",
     ),
     (
         "create",
@@ -82,7 +82,7 @@ const UNSEEN: [(&str, &str, &str, &str); 13] = [
 ];
 
 impl Case {
-    /// What was used since then, of what the scenario's user may do.
+    /// Returns the permissions that the scenario's user has used since the mark.
     fn used(&self, since: Mark) -> Result<BTreeSet<Right>> {
         let mut events = ControlPlane::shared().audit_since(since)?;
         events.retain(|event| event.user == self.scenario.identity.user());
@@ -102,7 +102,7 @@ impl Case {
         let mut used = BTreeSet::new();
         for event in &events {
             used.insert(right(event, &event.verb));
-            // An apply that creates is authorised as both, and logged as a patch.
+            // An apply that creates an object is authorized as both, and logged as a patch.
             if event.verb == "patch" && event.code == 201 {
                 used.insert(right(event, "create"));
             }
@@ -124,7 +124,7 @@ fn granted(roles: &[ClusterRole]) -> BTreeSet<Right> {
     all
 }
 
-/// Without our label an object leaves the watch; to put it back, it has to be read.
+/// Removes the label `managed`, and waits until it is restored. The object leaves the watch, so the controller must read it.
 async fn unlabel(scenario: &Scenario, plural: &str, name: &str) -> Result<()> {
     const LABEL: &str = "/metadata/labels/orkestra.orkspace.io~1managed";
     let gone = json!({ "metadata": { "labels": { "orkestra.orkspace.io/managed": null } } });
@@ -155,16 +155,16 @@ async fn every_permission_that_is_derived_is_used() -> Result<()> {
     ensure_all_are_used(&case, start)
 }
 
-/// Has somebody scale the Deployment: without an autoscaler, with one, and once it is gone.
+/// Scales the Deployment as another client: without an autoscaler, with one, and after it is deleted.
 async fn an_autoscaler_comes_and_goes(scenario: &Scenario) -> Result<()> {
     let deployments = scenario.objects("deployments");
-    // Somebody scales: is there an autoscaler?
+    // Another client scales the Deployment: the controller checks for an autoscaler.
     let more = json!({ "spec": { "replicas": 3 } });
     deployments.patch("north", &more).await?;
     deployments
         .until_equal("north", "/spec/replicas", json!(0), LIMIT)
         .await?;
-    // Now there is one, until it goes.
+    // Now an autoscaler exists.
     let scalers = scenario.objects("horizontalpodautoscalers");
     let target = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "north" });
     let scaler = json!({ "metadata": { "name": "north" }, "spec": { "scaleTargetRef": target, "maxReplicas": 3 } });
@@ -183,10 +183,10 @@ async fn an_autoscaler_comes_and_goes(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Declares a Job of which somebody else has the name, and then the former one again.
+/// Declares a Job whose name is taken by another client's Job, and then the former one again.
 async fn a_job_of_somebody_else_is_in_the_way(case: &Case) -> Result<()> {
     let jobs = case.scenario.objects("jobs");
-    // A Job of the name is there, and is somebody else's; what was made before is not declared any more.
+    // Another client's Job has the name. The Job that the controller created before is no longer declared.
     let container = json!({ "name": "job", "image": "registry.example/job:1" });
     let pod = json!({ "containers": [container], "restartPolicy": "Never" });
     let job =
@@ -202,7 +202,7 @@ async fn a_job_of_somebody_else_is_in_the_way(case: &Case) -> Result<()> {
     Ok(())
 }
 
-/// Closes the gates of both operators: what they made is deleted.
+/// Closes the gates of both operators, so that their children are deleted.
 async fn gates_close(case: &Case) -> Result<()> {
     let closed = json!({ "open": "false" });
     case.set("ponds", "north", &closed).await?;
@@ -213,7 +213,7 @@ async fn gates_close(case: &Case) -> Result<()> {
     services.until_gone("north-lake", LIMIT).await
 }
 
-/// Applies revisions of the Katalog: one comes again, and they are too many to be kept.
+/// Applies revisions of the Katalog: one is applied again, and they exceed the number that is kept.
 async fn revisions_come(case: &Case) -> Result<()> {
     let katalog = input("rights/every.yaml")?;
     for revision in [1, 0, 2, 3, 4] {
@@ -227,7 +227,7 @@ async fn revisions_come(case: &Case) -> Result<()> {
     Ok(())
 }
 
-/// Checks that each right that is granted was used, but for those that are known as unseen.
+/// Checks that each granted permission was used, except those in `UNSEEN`.
 fn ensure_all_are_used(case: &Case, start: Mark) -> Result<()> {
     let used = case.used(start)?;
     let is_known = |(verb, group, resource): &Right| {

@@ -1,4 +1,4 @@
-//! The scenario's controller as a process: how it is started, watched and ended, and where it logs.
+//! The scenario's controller process: starting it, checking it, ending it, and reading its log.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use testbed::{Guarded, Signal, eventually, free_port, spawn_guarded};
 
 use super::{LIMIT, Scenario};
 
-/// How long the controller may take to end after SIGTERM.
+/// The maximum time until the controller ends after SIGTERM.
 const END_LIMIT: Duration = Duration::from_secs(25);
 
 impl Scenario {
-    /// Starts `ork controller` for the Katalogs of the namespace and waits until it has seen them.
+    /// Starts `ork controller` for the Katalogs of the namespace, and waits until it is ready.
     pub(crate) async fn start(&mut self) -> Result<()> {
         self.launch().await?;
         self.until_serving().await
     }
 
-    /// Starts `ork run` in the scenario's folder in place of the controller, and waits until it has read those files; none are
-    /// named, and it takes its own.
+    /// Starts `ork run` in the scenario's directory instead of the controller, and waits until it is ready. Without `katalogs`,
+    /// it reads its default files.
     pub(crate) async fn run(&mut self, katalogs: &[&str]) -> Result<()> {
         let mut args = vec!["run".to_owned()];
         args.extend(
@@ -43,7 +43,7 @@ impl Scenario {
         .await
     }
 
-    /// Starts it and waits until it answers at all.
+    /// Starts the controller, and waits until it answers HTTP requests.
     pub(crate) async fn launch(&mut self) -> Result<()> {
         let namespace = self.namespace.clone();
         let args = [
@@ -56,7 +56,7 @@ impl Scenario {
     }
 
     async fn launch_as(&mut self, args: &[String]) -> Result<()> {
-        ensure!(self.controller.is_none(), "the controller runs already");
+        ensure!(self.controller.is_none(), "the controller already runs");
         for attempt in 0.. {
             let port = free_port()?;
             self.listen = format!("127.0.0.1:{port}");
@@ -86,12 +86,12 @@ impl Scenario {
         Ok(())
     }
 
-    /// The controller's process id: the same as long as it is the same process.
+    /// Returns the controller's process id, which tests compare to detect a restart.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.controller.as_ref().map(Guarded::pid)
     }
 
-    /// An error, if the controller has ended.
+    /// Returns an error if the controller has ended.
     pub(crate) fn check_running(&mut self) -> Result<()> {
         let controller = self
             .controller
@@ -120,13 +120,13 @@ impl Scenario {
         controller.signal(Signal::Term)
     }
 
-    /// Ends the controller with SIGTERM, in order.
+    /// Ends the controller with SIGTERM, and checks its exit status.
     pub(crate) fn terminate(&mut self) -> Result<()> {
         self.signal_term()?;
         self.until_ended()
     }
 
-    /// Waits until the controller, which was sent SIGTERM, has ended: a second signal would end it at once.
+    /// Waits until the controller has ended after a SIGTERM. A second signal would end it immediately.
     pub(crate) fn until_ended(&mut self) -> Result<()> {
         let mut controller = self.controller.take().context("no controller runs")?;
         let status = controller.wait(END_LIMIT)?;
@@ -137,7 +137,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// What the scenario's controllers have logged.
+    /// Returns the log of the scenario's controllers.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.log_path()).unwrap_or_default()
     }

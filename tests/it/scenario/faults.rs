@@ -1,4 +1,4 @@
-//! Tasks of a process that a test ends by name; see `crates/ground/src/tasks/faults.rs`.
+//! Faults for a process under test: a test ends one of its tasks by name. See `crates/ground/src/tasks/faults.rs`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use testbed::eventually;
 
 use super::{LIMIT, Scenario};
 
-/// The variable that names the file with the faults.
+/// The environment variable with the path of the file that contains the faults.
 pub(crate) const FAULTS: &str = "ORK_TASK_FAULTS";
 
-/// Writes faults, a line each, into the file that a process reads. Returns once it has read them.
+/// Writes faults, one per line, into the file that a process reads. Returns once the process has read them.
 pub(crate) async fn strike(file: &Path, lines: &[&str]) -> Result<()> {
     let new = file.with_extension("new");
     std::fs::write(&new, lines.join("\n"))?;
@@ -22,7 +22,7 @@ pub(crate) async fn strike(file: &Path, lines: &[&str]) -> Result<()> {
     .await
 }
 
-/// The value of a task's series in the answer of `/metrics`; 0 without one.
+/// Returns the value of a task's series in a response of `/metrics`; 0 if there is no series.
 pub(crate) fn task_count(answer: &str, metric: &str, task: Task) -> Result<u64> {
     let series = format!("{metric}{{task=\"{}\"}} ", task.name());
     let value = answer.lines().find_map(|line| line.strip_prefix(&series));
@@ -30,7 +30,7 @@ pub(crate) fn task_count(answer: &str, metric: &str, task: Task) -> Result<u64> 
 }
 
 impl Scenario {
-    /// Has the controller read faults, from its next start on.
+    /// Makes the controller read faults, from its next start on.
     pub(crate) fn accept_faults(&mut self) {
         let file = self.faults().display().to_string();
         self.environment.push((FAULTS, file));
@@ -40,12 +40,12 @@ impl Scenario {
         self.path("faults")
     }
 
-    /// Ends a running task of the controller, or the next one that starts.
+    /// Ends the running task of the controller, or else the next one that starts.
     pub(crate) async fn strike(&self, task: Task) -> Result<()> {
         strike(&self.faults(), &[task.name()]).await
     }
 
-    /// How often a task of the controller has failed, and how often it was restarted.
+    /// Returns how often a task of the controller has failed, and how often it was restarted.
     pub(crate) async fn task_counts(&self, task: Task) -> Result<(u64, u64)> {
         let answer = self.http("/metrics").await?;
         let [failures, restarts] = [
@@ -56,7 +56,7 @@ impl Scenario {
         Ok((failures?, restarts?))
     }
 
-    /// Ends a task that is restarted, and waits until it is.
+    /// Ends a task that the controller restarts, and waits for the restart.
     pub(crate) async fn restart_task(&self, task: Task) -> Result<()> {
         ensure!(task.at_end() == OnTaskEnd::Restart, "{task:?}");
         let (failed, restarted) = self.task_counts(task).await?;

@@ -1,12 +1,12 @@
-//! One scenario on the genuine control plane: a namespace, an API group and a user of its own, and `ork controller` run as that
-//! user, who has only the rights that `ork generate rbac` prints.
+//! A test scenario on a real control plane: it has its own namespace, API group and user, and runs `ork controller` as that
+//! user, who has only the permissions that `ork generate rbac` prints.
 //!
 //! ```text
 //!  Scenario::new ─► grant(katalog) ─► start ─► install(crd), apply(katalog), apply(cr) ─► objects(..).until(..)
-//!                   rights as printed   └ kill9, terminate, start again
+//!                   RBAC as printed     └ kill9, terminate, start again
 //! ```
 //!
-//! In texts, `GROUP` stands for the scenario's API group and `NAMESPACE` for its namespace.
+//! In YAML texts, `GROUP` stands for the scenario's API group and `NAMESPACE` for its namespace.
 
 mod controller;
 mod faults;
@@ -29,40 +29,40 @@ pub(crate) use self::objects::{Objects, code, condition, is_observed, is_ready, 
 pub(crate) use self::observe::{ask, ask_as};
 pub(crate) use self::rights::CLAIMS;
 
-/// How long something may take that has no deadline of its own: the machine compiles and runs other tests meanwhile.
+/// The maximum time for a step without a deadline of its own. The machine may compile and run other tests at the same time.
 pub(crate) const LIMIT: Duration = Duration::from_mins(2);
-/// Lines of the controller's log that a failed test shows.
+/// The number of lines of the controller's log that a failed test prints.
 const LOG_LINES: usize = 80;
 
-/// One scenario. Its controller ends with it.
+/// One scenario. Dropping it ends its controller.
 pub(crate) struct Scenario {
     /// Its namespace; also the first part of its API group and of its user's name.
     pub(crate) namespace: String,
     /// Its API group.
     pub(crate) group: String,
-    /// Where it plays.
+    /// The control plane that it uses.
     pub(crate) cluster: &'static ControlPlane,
     /// The administrator's client.
     pub(crate) client: Client,
-    /// Who the controller is.
+    /// The controller's identity.
     pub(crate) identity: Identity,
-    /// What its controllers log, if not the usual.
+    /// The controller's log filter (`RUST_LOG`), if not the default.
     pub(crate) log_filter: Option<&'static str>,
     folder: PathBuf,
     grants: usize,
     controller: Option<Guarded>,
-    /// The address that the controller listens on; tests ask over the loopback all the same.
+    /// The host that the controller listens on. Tests connect over loopback in any case.
     pub(crate) host: &'static str,
     pub(crate) listen: String,
-    /// Further arguments of the controller, from its next start on.
+    /// Additional arguments of the controller, used from its next start on.
     pub(crate) arguments: Vec<String>,
-    /// Its environment beside the test's.
+    /// Environment variables of the controller, in addition to those of the test.
     pub(crate) environment: Vec<(&'static str, String)>,
-    /// Its control plane, if no other test has it.
+    /// The scenario's control plane, if no other test uses it.
     own: Option<Own>,
 }
 
-/// A control plane that ends with the scenario.
+/// A control plane that ends when the scenario is dropped.
 struct Own(&'static ControlPlane);
 
 impl Drop for Own {
@@ -72,19 +72,19 @@ impl Drop for Own {
 }
 
 impl Scenario {
-    /// A scenario with nothing but its namespace, and a user without rights. `prefix` starts its name.
+    /// Creates a scenario with a namespace and a user without permissions. `prefix` starts their names.
     pub(crate) async fn new(prefix: &str) -> Result<Self> {
         let cluster = ControlPlane::shared();
         install_own_kinds(&cluster.admin().client()?).await?;
         Self::on(cluster, prefix).await
     }
 
-    /// The same on a control plane of the test's own, which may be killed; our own kinds are installed if they are not.
+    /// Creates a scenario on a control plane that no other test uses, which the test may kill. Orkestra's own CRDs are installed.
     pub(crate) async fn on_its_own(prefix: &str) -> Result<Self> {
         Self::on_new(prefix, testbed::Options::default()).await
     }
 
-    /// The same on one whose pods run, on a node that is simulated.
+    /// Creates a scenario on a control plane of its own with simulated nodes, so that pods run.
     pub(crate) async fn with_nodes(prefix: &str) -> Result<Self> {
         let options = testbed::Options {
             nodes: true,
@@ -93,7 +93,7 @@ impl Scenario {
         Self::on_new(prefix, options).await
     }
 
-    /// The same on one with those options.
+    /// Creates a scenario on a control plane of its own with these options.
     pub(crate) async fn on_new(prefix: &str, options: testbed::Options) -> Result<Self> {
         let cluster: &'static ControlPlane = Box::leak(Box::new(ControlPlane::start(options)?));
         let own = Own(cluster);
@@ -126,12 +126,13 @@ impl Scenario {
         })
     }
 
-    /// A scenario whose controller runs, with those CRDs and that Katalog applied and its operators running: fixtures by path.
+    /// Creates a scenario with a running controller, applies the CRDs and the Katalog, and waits until its operators run. The
+    /// arguments are paths of fixtures.
     pub(crate) async fn running(prefix: &str, crds: &[&str], katalog: &str) -> Result<Self> {
         Self::with_katalog(prefix, crds, &input(katalog)?).await
     }
 
-    /// The same with the Katalog's text.
+    /// Does the same with the text of a Katalog.
     pub(crate) async fn with_katalog(prefix: &str, crds: &[&str], katalog: &str) -> Result<Self> {
         let mut scenario = Self::new(prefix).await?;
         scenario.grant(katalog).await?;
@@ -146,7 +147,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The text with this scenario's group and namespace in it.
+    /// Returns the text with the placeholders replaced by this scenario's group and namespace.
     pub(crate) fn text(&self, template: &str) -> String {
         template
             .replace("GROUP", &self.group)
@@ -166,7 +167,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Waits until a CRD of that name is served.
+    /// Waits until the CRD `name` is served.
     pub(crate) async fn established(&self, name: &str) -> Result<()> {
         let crds = Objects::of_cluster(&self.client, "customresourcedefinitions");
         let crd = crds
@@ -187,18 +188,18 @@ impl Scenario {
         Ok(())
     }
 
-    /// `kubectl apply` as the administrator; placeholders are replaced.
+    /// Runs `kubectl apply` as the administrator, with placeholders replaced.
     pub(crate) fn apply(&self, text: &str) -> Result<()> {
         self.kubectl_with(&["apply", "-f", "-"], Some(&self.text(text)))
             .map(drop)
     }
 
-    /// `kubectl` as the administrator, in the scenario's namespace; what it printed.
+    /// Runs `kubectl` as the administrator in the scenario's namespace, and returns its output.
     pub(crate) fn kubectl(&self, args: &[&str]) -> Result<String> {
         self.kubectl_with(args, None)
     }
 
-    /// The same with a standard input.
+    /// Does the same with a standard input.
     pub(crate) fn kubectl_with(&self, args: &[&str], stdin: Option<&str>) -> Result<String> {
         let cluster = self.cluster;
         let args = [&["--namespace", &self.namespace], args].concat();
@@ -206,7 +207,7 @@ impl Scenario {
         printed(&output, "kubectl")
     }
 
-    /// Runs `ork` to its end, as the scenario's user; what it printed.
+    /// Runs `ork` as the scenario's user, and returns its output.
     pub(crate) fn ork(&self, args: &[&str]) -> Result<String> {
         printed(&self.command().args(args).output()?, "ork")
     }
@@ -215,7 +216,7 @@ impl Scenario {
         self.command_as(&self.identity)
     }
 
-    /// `ork` as that user.
+    /// Returns the command `ork`, run as that user.
     pub(crate) fn command_as(&self, identity: &Identity) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
         command.env("KUBECONFIG", identity.kubeconfig_path());
@@ -225,7 +226,7 @@ impl Scenario {
         command
     }
 
-    /// A file of the scenario with that text, placeholders replaced.
+    /// Writes a file of the scenario with that text, with placeholders replaced.
     pub(crate) fn file(&self, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
@@ -233,14 +234,14 @@ impl Scenario {
         Ok(path)
     }
 
-    /// Where the scenario's file or folder of that name is.
+    /// Returns the path of the scenario's file or directory `name`.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 }
 
 impl Drop for Scenario {
-    /// The test harness shows what a test has printed only if it failed.
+    /// Prints the end of the controller's log. The test harness shows it only if the test failed.
     fn drop(&mut self) {
         let log = self.log();
         let lines: Vec<_> = log.lines().collect();
@@ -262,7 +263,7 @@ pub(crate) fn printed(output: &Output, program: &str) -> Result<String> {
     Ok(stdout)
 }
 
-/// Orkestra's own CRDs, once for the control plane.
+/// Installs Orkestra's own CRDs on the shared control plane, once.
 async fn install_own_kinds(client: &Client) -> Result<()> {
     static INSTALLED: OnceCell<()> = OnceCell::const_new();
     INSTALLED
@@ -282,7 +283,7 @@ async fn own_kinds(cluster: &ControlPlane, client: &Client) -> Result<()> {
     printed(&output, "kubectl")?;
     for plural in ["katalogs", "komposers", "motifs"] {
         let objects = Objects::at(client, &format!("/apis/orkestra.orkspace.io/v1/{plural}"));
-        eventually("our own kinds are served", LIMIT, async || {
+        eventually("Orkestra's own kinds are served", LIMIT, async || {
             objects.list().await.map(Some)
         })
         .await?;
@@ -290,7 +291,7 @@ async fn own_kinds(cluster: &ControlPlane, client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// The text of a fixture: `tests/inputs/<path>`.
+/// Returns the text of a fixture: `tests/inputs/<path>`.
 pub(crate) fn input(path: &str) -> Result<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/inputs")

@@ -1,4 +1,4 @@
-//! Objects of the cluster, read and written as the administrator: what users and other controllers see and do.
+//! Objects of the cluster, read and written as the administrator, as users and other controllers do.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use testbed::eventually;
 
 use super::{LIMIT, Scenario};
 
-/// The objects of one kind in one place.
+/// The objects of one kind, in one namespace or cluster-scoped.
 #[derive(Clone)]
 pub(crate) struct Objects {
     client: Client,
-    /// Path of the collection.
+    /// The path of the collection.
     path: String,
 }
 
 impl Scenario {
-    /// The objects of that plural in the scenario's namespace. An unknown plural is one of the scenario's own group, `v1alpha1`.
+    /// Returns the objects of a plural in the scenario's namespace. An unknown plural is one of its own group, `v1alpha1`.
     pub(crate) fn objects(&self, plural: &str) -> Objects {
         self.objects_in(&self.namespace, plural)
     }
 
-    /// The same in another namespace.
+    /// Returns the objects of a plural in another namespace.
     pub(crate) fn objects_in(&self, namespace: &str, plural: &str) -> Objects {
         Objects::namespaced(&self.client, &self.group, namespace, plural)
     }
 
-    /// Waits until the Katalog's current generation is judged and its condition `Ready` has that status and reason.
+    /// Waits until the Katalog's current generation is observed and its condition `Ready` has that status and reason.
     pub(crate) async fn katalog_is(&self, name: &str, status: &str, reason: &str) -> Result<Value> {
         let what = format!("is Ready={status} for {reason}");
         self.objects("katalogs")
@@ -43,7 +43,7 @@ impl Scenario {
             .await
     }
 
-    /// Waits until the operator of that name in the Katalog is in that state.
+    /// Waits until an operator of the Katalog is in that state.
     pub(crate) async fn operator_is(
         &self,
         katalog: &str,
@@ -54,8 +54,8 @@ impl Scenario {
         self.operator_reports(katalog, operator, &wanted).await
     }
 
-    /// Waits until the row of that operator in the Katalog's status has those fields. Counts are the last to be told: with
-    /// them, nothing is left to write.
+    /// Waits until the operator's row in the Katalog's status has those fields. Counts are reported last: once they are there, no
+    /// write is pending.
     pub(crate) async fn operator_reports(
         &self,
         katalog: &str,
@@ -76,7 +76,7 @@ impl Scenario {
     }
 }
 
-/// The root path of kinds that are not the scenario's own.
+/// Returns the root path of kinds outside the scenario's group.
 fn root(plural: &str) -> Option<String> {
     let root = match plural {
         "configmaps" | "events" | "limitranges" | "namespaces" | "pods" | "resourcequotas"
@@ -100,7 +100,7 @@ fn root(plural: &str) -> Option<String> {
 }
 
 impl Objects {
-    /// The collection at a path.
+    /// Returns the collection at a path.
     pub(crate) fn at(client: &Client, path: &str) -> Self {
         Self {
             client: client.clone(),
@@ -108,13 +108,13 @@ impl Objects {
         }
     }
 
-    /// The objects of that plural in a namespace; an unknown plural is one of `group`, `v1alpha1`.
+    /// Returns the objects of a plural in a namespace. An unknown plural belongs to `group`, `v1alpha1`.
     pub(crate) fn namespaced(client: &Client, group: &str, namespace: &str, plural: &str) -> Self {
         let root = root(plural).unwrap_or_else(|| format!("/apis/{group}/v1alpha1"));
         Self::at(client, &format!("{root}/namespaces/{namespace}/{plural}"))
     }
 
-    /// Cluster-scoped objects of Kubernetes.
+    /// Returns the cluster-scoped objects of a plural of Kubernetes.
     pub(crate) fn of_cluster(client: &Client, plural: &str) -> Self {
         Self::at(
             client,
@@ -122,7 +122,7 @@ impl Objects {
         )
     }
 
-    /// The object, if it is there.
+    /// Returns the object, if it exists.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<Value>> {
         match self
             .send(Method::GET, &format!("{}/{name}", self.path), None)
@@ -133,20 +133,20 @@ impl Objects {
         }
     }
 
-    /// The object, which must be there.
+    /// Returns the object, which must exist.
     pub(crate) async fn fetch(&self, name: &str) -> Result<Value> {
         self.get(name)
             .await?
-            .with_context(|| format!("there is no {}/{name}", self.path))
+            .with_context(|| format!("{}/{name} does not exist", self.path))
     }
 
-    /// All of them.
+    /// Returns all objects of the collection.
     pub(crate) async fn list(&self) -> Result<Vec<Value>> {
         let list = self.send(Method::GET, &self.path, None).await?;
         Ok(list["items"].as_array().cloned().unwrap_or_default())
     }
 
-    /// A merge patch as text, for what our own JSON library would not write; the answer is not read.
+    /// Sends a merge patch as text, for patches that `serde_json` cannot produce. The response is not decoded.
     pub(crate) async fn patch_text(&self, name: &str, patch: String) -> Result<()> {
         let request = Request::builder()
             .method(Method::PATCH)
@@ -157,7 +157,7 @@ impl Objects {
         Ok(())
     }
 
-    /// Name and resourceVersion of each: the same as before means that nothing was written.
+    /// Returns the name and resourceVersion of each object. They are unchanged if nothing was written.
     pub(crate) async fn versions(&self) -> Result<Vec<(String, String)>> {
         let text = |object: &Value, at: &str| {
             object
@@ -178,13 +178,13 @@ impl Objects {
             .collect())
     }
 
-    /// Makes an object.
+    /// Creates an object.
     pub(crate) async fn create(&self, object: &Value) -> Result<Value> {
         self.send(Method::POST, &self.path, Some(("application/json", object)))
             .await
     }
 
-    /// Changes an object by a merge patch, as field manager `somebody`.
+    /// Changes an object with a merge patch, as field manager `somebody`.
     pub(crate) async fn patch(&self, name: &str, change: &Value) -> Result<Value> {
         let path = format!("{}/{name}?fieldManager=somebody", self.path);
         self.send(
@@ -195,7 +195,7 @@ impl Objects {
         .await
     }
 
-    /// Deletes an object, its dependents in the background.
+    /// Deletes an object, with its dependents in the background.
     pub(crate) async fn delete(&self, name: &str) -> Result<()> {
         let options = json!({ "propagationPolicy": "Background" });
         let path = format!("{}/{name}", self.path);
@@ -203,7 +203,7 @@ impl Objects {
         self.send(Method::DELETE, &path, body).await.map(drop)
     }
 
-    /// Waits until the object is there and `wanted` holds of it; `what` says that in words.
+    /// Waits until the object exists and `wanted` holds for it. `what` describes `wanted` in messages.
     pub(crate) async fn until(
         &self,
         name: &str,
@@ -214,14 +214,14 @@ impl Objects {
         eventually(&format!("{name} {what}"), limit, async || {
             match self.get(name).await? {
                 Some(object) if wanted(&object) => Ok(Some(object)),
-                Some(object) => bail!("it is {}", without_managed_fields(object)),
-                None => bail!("there is no {}/{name}", self.path),
+                Some(object) => bail!("the object is {}", without_managed_fields(object)),
+                None => bail!("{}/{name} does not exist", self.path),
             }
         })
         .await
     }
 
-    /// Waits until the value at a JSON pointer is `wanted`.
+    /// Waits until the value at a JSON pointer is equal to `wanted`.
     pub(crate) async fn until_equal(
         &self,
         name: &str,
@@ -236,17 +236,17 @@ impl Objects {
         .await
     }
 
-    /// Waits until the object is there and its condition `Ready` is true of its current generation.
+    /// Waits until the object exists and its condition `Ready` is true for its current generation.
     pub(crate) async fn until_ready(&self, name: &str) -> Result<Value> {
         self.until(name, "is ready", LIMIT, is_ready).await
     }
 
-    /// Waits until there is no such object.
+    /// Waits until the object no longer exists.
     pub(crate) async fn until_gone(&self, name: &str, limit: Duration) -> Result<()> {
-        eventually(&format!("{name} is gone"), limit, async || {
+        eventually(&format!("{name} is deleted"), limit, async || {
             match self.get(name).await? {
                 None => Ok(Some(())),
-                Some(object) => bail!("it is still there: {}", without_managed_fields(object)),
+                Some(object) => bail!("it still exists: {}", without_managed_fields(object)),
             }
         })
         .await
@@ -268,7 +268,7 @@ impl Objects {
     }
 }
 
-/// The HTTP status by which the API server refused.
+/// Returns the HTTP status of the API server's error response.
 pub(crate) fn code(error: &anyhow::Error) -> Option<u16> {
     match error.downcast_ref::<kube::Error>() {
         Some(kube::Error::Api(status)) => Some(status.code),
@@ -283,7 +283,7 @@ fn without_managed_fields(mut object: Value) -> Value {
     object
 }
 
-/// The object's condition of that type.
+/// Returns the object's condition of that type.
 pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     object
         .pointer("/status/conditions")?
@@ -292,18 +292,18 @@ pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> 
         .find(|condition| condition["type"] == kind)
 }
 
-/// Whether the condition `Ready` is true of the object's current generation.
+/// Reports whether the condition `Ready` is true for the object's current generation.
 pub(crate) fn is_ready(object: &Value) -> bool {
     is_observed(object) && condition(object, "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
-/// Whether the condition `Ready`, true or not, is about the object's current generation.
+/// Reports whether the condition `Ready`, true or not, refers to the object's current generation.
 pub(crate) fn is_observed(object: &Value) -> bool {
     condition(object, "Ready")
         .is_some_and(|ready| ready["observedGeneration"] == object["metadata"]["generation"])
 }
 
-/// The uid of the object's controller.
+/// Returns the uid in the object's owner reference with `controller: true`.
 pub(crate) fn owner_uid(object: &Value) -> Option<&str> {
     let owners = object.pointer("/metadata/ownerReferences")?.as_array()?;
     owners.iter().find(|owner| owner["controller"] == true)?["uid"].as_str()

@@ -1,4 +1,4 @@
-//! What a controller does and says: its requests, its metrics, its pages.
+//! Observing a controller: its requests, its metrics and its HTTP pages.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use tokio::net::TcpStream;
 use super::{LIMIT, Scenario};
 use crate::waters;
 
-/// The answer to a GET at an address: status line, headers, body.
+/// Sends a GET request, and returns the response: status line, headers, body.
 pub(crate) async fn ask(listen: &str, path: &str) -> Result<String> {
     ask_as(listen, path, None).await
 }
 
-/// The same with a bearer token.
+/// Does the same with a bearer token.
 pub(crate) async fn ask_as(listen: &str, path: &str, token: Option<&str>) -> Result<String> {
     let mut stream = TcpStream::connect(listen).await?;
     let token = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
@@ -31,13 +31,13 @@ pub(crate) async fn ask_as(listen: &str, path: &str, token: Option<&str>) -> Res
 }
 
 impl Scenario {
-    /// The present end of the audit log.
+    /// Returns the current end of the audit log.
     pub(crate) fn mark() -> Result<Mark> {
         ControlPlane::shared().mark()
     }
 
-    /// Waits until the audit log holds everything that was answered before: it is written in order, so a request of the test's own
-    /// is asked for, and waited for.
+    /// Waits until the audit log contains all requests that were answered before. The log is written in order, so the test sends
+    /// a request of its own and waits until the log contains it.
     pub(crate) async fn until_logged(&self) -> Result<()> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
@@ -52,10 +52,10 @@ impl Scenario {
         .await
     }
 
-    /// What the scenario's controller has asked for since `mark`, Events and signs of life apart.
+    /// Returns the requests of the scenario's controller since `mark`, except those for Events and heartbeats.
     pub(crate) fn requests_since(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
         let mut events = self.cluster.audit_since(mark)?;
-        // Every five minutes an installation shows that it is alive, whatever it does.
+        // Every installation renews its heartbeat Lease every five minutes.
         let is_heartbeat = |event: &AuditEvent| {
             event.resource == "leases" && event.name.starts_with("installation-")
         };
@@ -65,15 +65,15 @@ impl Scenario {
         Ok(events)
     }
 
-    /// What it has written since `mark`, Events apart: refused requests count too.
+    /// Returns the writes of the controller since `mark`, except those of Events. Refused requests are included.
     pub(crate) fn writes_since(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
         let mut events = self.requests_since(mark)?;
         events.retain(AuditEvent::is_write);
         Ok(events)
     }
 
-    /// Waits until it has written nothing for `window`, Events apart: pods have come up, the last counts are told, and what was seen
-    /// written is in the audit log too.
+    /// Waits until the controller has written nothing but Events for `window`: pods run, the last counts are reported, and all
+    /// writes are in the audit log.
     pub(crate) async fn until_settled(&self, window: Duration, limit: Duration) -> Result<()> {
         eventually("the writes end", limit, async || {
             let mark = self.cluster.mark()?;
@@ -87,12 +87,12 @@ impl Scenario {
         .await
     }
 
-    /// The answer to a GET of the controller's own pages: status line, headers, body.
+    /// Sends a GET request to the controller's own HTTP server, and returns the response: status line, headers, body.
     pub(crate) async fn http(&self, path: &str) -> Result<String> {
         ask(&self.listen, path).await
     }
 
-    /// The JSON that the controller answers at a path.
+    /// Returns the JSON document that the controller serves at a path.
     pub(crate) async fn page(&self, path: &str) -> Result<Value> {
         let answer = self.http(path).await?;
         let (_, body) = answer
@@ -101,7 +101,7 @@ impl Scenario {
         Ok(serde_json::from_str(body)?)
     }
 
-    /// The controller's metric series of that name that have all the labels, as `name{labels} value`.
+    /// Returns the controller's metric series of that name with all these labels, as `name{labels} value`.
     pub(crate) async fn series(&self, name: &str, labels: &[(&str, &str)]) -> Result<Vec<String>> {
         let answer = self.http("/metrics").await?;
         let wanted: Vec<_> = labels
@@ -121,7 +121,7 @@ impl Scenario {
             .collect())
     }
 
-    /// The sum of those series; 0 if there is none.
+    /// Returns the sum of those series; 0 if there is none.
     pub(crate) async fn metric(&self, name: &str, labels: &[(&str, &str)]) -> Result<f64> {
         let mut sum = 0.0;
         for line in self.series(name, labels).await? {
@@ -136,7 +136,7 @@ impl Scenario {
         Ok(sum)
     }
 
-    /// Passes of the operator of that name so far.
+    /// Returns the number of passes of an operator so far.
     pub(crate) async fn passes(&self, operator: &str) -> Result<f64> {
         self.metric("orkestra_reconcile_total", &[("crd", operator)])
             .await

@@ -1,4 +1,4 @@
-//! The rights of a scenario's user: what `ork generate rbac` prints, under names of the scenario's own.
+//! The permissions of a scenario's user: what `ork generate rbac` prints, with role names that are unique to the scenario.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -16,16 +16,17 @@ use testbed::eventually;
 
 use super::{LIMIT, Objects, Scenario};
 
-/// Namespace of the Leases by which installations claim kinds.
+/// The namespace of the Leases with which installations claim kinds.
 pub(crate) const CLAIMS: &str = "orkestra-claims";
 
 impl Scenario {
-    /// Grants what `ork generate rbac -k KATALOG` prints, beside what was granted before, and waits until it holds.
+    /// Grants the permissions that `ork generate rbac -k KATALOG` prints, in addition to earlier ones, and waits until they are
+    /// in force.
     pub(crate) async fn grant(&mut self, katalog: &str) -> Result<Vec<ClusterRole>> {
         Ok(self.grant_printed(katalog, &[]).await?.0)
     }
 
-    /// The same for a controller that runs the Katalogs of the scenario's namespace alone, with the Roles of single namespaces.
+    /// Does the same for a controller that runs only the Katalogs of the scenario's namespace, with Roles for single namespaces.
     pub(crate) async fn grant_confined(
         &mut self,
         katalog: &str,
@@ -35,7 +36,7 @@ impl Scenario {
             .await
     }
 
-    /// The same with these arguments of the command; returns the roles of the cluster, and those of single namespaces.
+    /// Does the same with these arguments of the command. Returns the `ClusterRole`s and the Roles.
     pub(crate) async fn grant_printed(
         &mut self,
         katalog: &str,
@@ -49,7 +50,7 @@ impl Scenario {
         let mut claims = None;
         for manifest in serde_saphyr::from_multiple::<Value>(&printed)? {
             match manifest["kind"].as_str() {
-                // For those that serve webhooks: see `gateway`.
+                // Only installations with webhooks need this role: see `gateway`.
                 Some("ClusterRole") if manifest["metadata"]["name"] == "orkestra-webhooks" => {}
                 Some("ClusterRole") => {
                     let mut role: ClusterRole = serde_json::from_value(manifest)?;
@@ -66,7 +67,7 @@ impl Scenario {
                     role.metadata.name = Some(format!("{}:{}:{name}", self.namespace, self.grants));
                     confined.push(role);
                 }
-                // In their place the scenario's user; the other Role is for those who take part in an election.
+                // The scenario's user replaces the service account; the remaining Role is for replicas with leader election.
                 Some(
                     "ClusterRoleBinding" | "Namespace" | "Role" | "RoleBinding" | "ServiceAccount",
                 ) => {}
@@ -92,7 +93,7 @@ impl Scenario {
         Ok((roles, confined))
     }
 
-    /// Gives the scenario's user a Role in its namespace.
+    /// Grants a Role to the scenario's user, in the namespace of the Role.
     async fn put_confined(&self, role: &Role) -> Result<()> {
         let ObjectMeta {
             name, namespace, ..
@@ -127,7 +128,7 @@ impl Scenario {
         }
     }
 
-    /// Grants a user the printed Role for claims, and waits until it holds.
+    /// Grants the printed Role for claims to a user, and waits until it is in force.
     pub(crate) async fn let_claim(&self, mut role: Value, user: &str) -> Result<()> {
         let name = format!("claims-{user}");
         role["metadata"]["name"] = json!(name);
@@ -141,7 +142,7 @@ impl Scenario {
         });
         let namespace =
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": CLAIMS } });
-        // Two tests may create the namespace at once: one of them finds that it exists already.
+        // Two tests may create the namespace at the same time: one of them gets the error that it already exists.
         eventually("the Role for claims is applied", LIMIT, async || {
             let namespaces: Api<Namespace> = Api::all(self.client.clone());
             apply_as_scenario(&namespaces, &namespace).await?;
@@ -163,26 +164,26 @@ impl Scenario {
             &self.client,
             "/apis/authorization.k8s.io/v1/subjectaccessreviews",
         );
-        eventually("the Role for claims holds", LIMIT, async || {
+        eventually("the Role for claims is in force", LIMIT, async || {
             let review = reviews.create(&question).await?;
             Ok((review["status"]["allowed"] == true).then_some(()))
         })
         .await
     }
 
-    /// Makes a role what it says here: with a rule less, that right is taken away.
+    /// Writes a role. If a rule was removed from it, this revokes the permission.
     pub(crate) async fn put_role(&self, role: &ClusterRole) -> Result<()> {
         let roles: Api<ClusterRole> = Api::all(self.client.clone());
         apply_as_scenario(&roles, role).await
     }
 
-    /// The same for a role of a namespace.
+    /// Does the same for a Role of a namespace.
     pub(crate) async fn put_role_in(&self, namespace: &str, role: &Role) -> Result<()> {
         let roles: Api<Role> = Api::namespaced(self.client.clone(), namespace);
         apply_as_scenario(&roles, role).await
     }
 
-    /// Gives a role to a user.
+    /// Binds a role to a user.
     pub(crate) async fn bind_to(&self, role: &ClusterRole, user: &str) -> Result<()> {
         let role = role.metadata.name.clone().unwrap_or_default();
         let name = format!("{role}:{user}");
@@ -206,8 +207,8 @@ impl Scenario {
         apply_as_scenario(&bindings, &binding).await
     }
 
-    /// The API server takes in roles by a watch of its own: a moment after they are written. It takes in each whole, so of the
-    /// first roles of a user one right is enough that no other of them gives.
+    /// Waits until the roles are in force: the API server reads roles with a watch, so they apply shortly after they are written.
+    /// It reads each role as a whole: for a user's first roles, one permission of each that no other role grants is enough.
     async fn wait_for_rights(&self, roles: &[Rights]) -> Result<()> {
         for (at, role) in roles.iter().enumerate() {
             let elsewhere = |right: &Right| {
@@ -227,7 +228,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Waits until the scenario's user may, or may not, do that to resources of that kind everywhere.
+    /// Waits until the scenario's user may, or may not, use that verb on that kind of resource in all namespaces.
     pub(crate) async fn wait_for_right(
         &self,
         verb: &str,
@@ -239,7 +240,7 @@ impl Scenario {
             .await
     }
 
-    /// The same in one namespace; none is all of them.
+    /// Does the same in one namespace, or in all with `None`.
     pub(crate) async fn wait_for_right_in(
         &self,
         namespace: Option<&str>,
@@ -260,7 +261,7 @@ impl Scenario {
             "/apis/authorization.k8s.io/v1/subjectaccessreviews",
         );
         eventually(
-            &format!("the right to {verb} {resource} is {allowed}"),
+            &format!("permission to {verb} {resource} is {allowed}"),
             LIMIT,
             async || {
                 Ok(
@@ -273,11 +274,11 @@ impl Scenario {
     }
 }
 
-/// Namespace (none is all of them), verb, group and resource.
+/// Namespace (`None` for all), verb, group and resource.
 type Right = (Option<String>, String, String, String);
 type Rights = BTreeSet<Right>;
 
-/// What a role's rules permit, those about single objects apart.
+/// Returns the permissions that a role's rules grant, without rules for single objects (`resourceNames`).
 fn rights_of(namespace: Option<&str>, rules: Option<&[PolicyRule]>) -> Rights {
     let of_all = |rule: &&PolicyRule| rule.resource_names.iter().flatten().next().is_none();
     let mut rights = Rights::new();
@@ -298,7 +299,7 @@ fn rights_of(namespace: Option<&str>, rules: Option<&[PolicyRule]>) -> Rights {
     rights
 }
 
-/// Applies an object of those as `scenario`, whoever else has its fields.
+/// Applies an object as field manager `scenario`, and takes over fields of other managers.
 async fn apply_as_scenario<K>(objects: &Api<K>, object: &impl Serialize) -> Result<()>
 where
     K: Clone + DeserializeOwned + Debug,

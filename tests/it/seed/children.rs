@@ -1,4 +1,4 @@
-//! Samples about children and status: conditions, what is told of children, environment variables.
+//! Samples about children and status: conditions, status fields that read children, environment variables.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{changed, completed, demo, demos, running, sample};
 use crate::scenario::{LIMIT, Scenario};
 
-/// A scenario with the sample about conditions and a Demo in that environment.
+/// Creates a scenario with the sample about conditions, and a Demo in that environment.
 async fn conditional(prefix: &str, environment: &str) -> Result<Scenario> {
     let scenario = running(prefix, &sample("conditional")?).await?;
     demo(&scenario, "shop", &json!({ "environment": environment })).await?;
@@ -18,10 +18,10 @@ pub(super) async fn objects_disappear_when_a_condition_is_false() -> Result<()> 
     let scenario = conditional("row6", "production").await?;
     let (services, maps) = (scenario.objects("services"), scenario.objects("configmaps"));
     let balancer = services
-        .until("shop-lb", "is made", LIMIT, |_| true)
+        .until("shop-lb", "is created", LIMIT, |_| true)
         .await?;
     assert_eq!(balancer["spec"]["type"], "LoadBalancer");
-    // The sample gives no port: it is that of the Deployment.
+    // The sample declares no port for the Service, so it is that of the Deployment.
     assert_eq!(balancer["spec"]["ports"][0]["port"], 80);
     assert_eq!(maps.get("shop-debug").await?, None);
     let move_to = async |environment: &str| {
@@ -30,11 +30,11 @@ pub(super) async fn objects_disappear_when_a_condition_is_false() -> Result<()> 
     };
     move_to("staging").await?;
     services.until_gone("shop-lb", LIMIT).await?;
-    maps.until("shop-debug", "is made", LIMIT, |_| true).await?;
+    maps.until("shop-debug", "exists", LIMIT, |_| true).await?;
     move_to("production").await?;
     maps.until_gone("shop-debug", LIMIT).await?;
     services
-        .until("shop-lb", "is made again", LIMIT, |_| true)
+        .until("shop-lb", "is created again", LIMIT, |_| true)
         .await?;
     scenario
         .objects("deployments")
@@ -55,7 +55,7 @@ pub(super) async fn the_default_reconciler_is_the_declared_blocks() -> Result<()
     let before = deployments.fetch("shop-deployment").await?;
     let page = scenario.page("/katalog/demo").await?;
     assert_eq!(page["mode"], "dynamic");
-    // It is what counts without that word too: nothing is made anew.
+    // `default: true` is the default: without it, nothing is created again.
     let sample = sample("conditional")?;
     let katalogs = scenario.objects("katalogs");
     scenario.apply(&changed(&sample, "        default: true\n", "")?)?;
@@ -66,14 +66,14 @@ pub(super) async fn the_default_reconciler_is_the_declared_blocks() -> Result<()
         Value::Null
     );
     maps.delete("shop-debug").await?;
-    maps.until("shop-debug", "is made again", LIMIT, |_| true)
+    maps.until("shop-debug", "is created again", LIMIT, |_| true)
         .await?;
     let after = deployments.fetch("shop-deployment").await?;
     assert_eq!(
         after["metadata"]["generation"],
         before["metadata"]["generation"]
     );
-    // A reconciler of one's own is code, which no Katalog has.
+    // `default: false` needs a reconciler in code, which a Katalog cannot contain.
     scenario.apply(&changed(&sample, "default: true", "default: false")?)?;
     katalogs
         .until("sample", "is refused", LIMIT, |one| {
@@ -87,7 +87,7 @@ pub(super) async fn the_default_reconciler_is_the_declared_blocks() -> Result<()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 pub(super) async fn a_status_is_computed_from_the_resource_and_its_children() -> Result<()> {
-    // As printed it is no YAML: two quotes within quotes.
+    // The sample as printed is not valid YAML: it has double quotes within double quotes.
     let scenario = running("row8", &completed(&sample("status")?)?).await?;
     demo(&scenario, "shop", &json!({ "suspend": false })).await?;
     let ready = demos(&scenario).until_ready("shop").await?;
@@ -97,7 +97,7 @@ pub(super) async fn a_status_is_computed_from_the_resource_and_its_children() ->
     assert_eq!(status["endpoint"], endpoint);
     assert_eq!(
         status["readyReplicas"], 1,
-        "a number, as the definition has it"
+        "a number, as the CRD declares it"
     );
 
     let suspended = json!({ "spec": { "suspend": true } });
@@ -128,7 +128,7 @@ pub(super) async fn a_container_has_values_of_secrets_and_config_maps() -> Resul
     assert_eq!(env, expected);
     let from = json!([{ "configMapRef": { "name": "shop-cfg" } }, { "secretRef": { "name": "shop-creds" } }]);
     assert_eq!(container["envFrom"], from);
-    // Both are there, and a value of the resource flows into what is not made once.
+    // Both objects exist. The ConfigMap is not created only once, so it follows the values of the resource.
     scenario.objects("secrets").fetch("shop-creds").await?;
     let map = scenario.objects("configmaps").fetch("shop-cfg").await?;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The samples about what operators read of others: `cross` and `external`.
+//! The samples that read other objects and services: `cross` and `external`.
 
 use anyhow::Result;
 use serde_json::json;
@@ -11,7 +11,7 @@ use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 pub(super) async fn a_deployment_waits_for_its_database_and_gets_its_endpoint() -> Result<()> {
-    // As printed it is no YAML: two quotes within quotes. The operator that it reads is another Katalog's.
+    // The sample as printed is not valid YAML: it has quotes within quotes. Another Katalog has the operator that it reads.
     let (katalog, databases) = (
         completed(&sample("cross")?)?,
         input("cross/databases.yaml")?,
@@ -35,7 +35,7 @@ pub(super) async fn a_deployment_waits_for_its_database_and_gets_its_endpoint() 
     demos(&scenario).until_ready("web").await?;
     assert_eq!(deployments.get("web").await?, None);
 
-    // Not yet ready, then ready, then elsewhere.
+    // The database is pending, then ready, then ready at another endpoint.
     database(
         &scenario,
         &json!({ "phase": "Pending", "endpoint": "db-0.example" }),
@@ -95,15 +95,15 @@ pub(super) async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     maps.until_equal("shop-flags", "/data/flags", json!("dark-mode"), LIMIT)
         .await?;
     let deployment = deployments
-        .until("shop", "is made", LIMIT, |_| true)
+        .until("shop", "is created", LIMIT, |_| true)
         .await?;
     let image = waters::text(&deployment, "/spec/template/spec/containers/0/image");
     assert_eq!(image, "registry.example/web:3");
 
-    // `continueOnError: true` lets the rest go on; the flags of another are nowhere.
+    // With `continueOnError: true` the pass continues; the service has no flags for `other`.
     demo(&scenario, "other", &spec).await?;
     deployments
-        .until("other", "is made", LIMIT, |_| true)
+        .until("other", "exists", LIMIT, |_| true)
         .await?;
     demos(&scenario).until_ready("other").await?;
     assert_eq!(maps.get("other-flags").await?, None);

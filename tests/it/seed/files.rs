@@ -1,4 +1,4 @@
-//! The samples that are run from files: what a Katalog brings along, where types and workers come from, and how it is begun.
+//! The samples that are run from files: the CRDs and setups of a Katalog, the sources of types and workers, and ways to start it.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ use crate::waters;
 
 const CLEANUP: &str = "orkestra.orkspace.io/cleanup";
 
-/// A person at a desk, who may do everything: definitions and setups are for administrators.
+/// Returns an identity with administrator permissions, which CRDs and setups require.
 fn person(scenario: &Scenario) -> Result<Identity> {
     let user = format!("person-{}", scenario.namespace);
     ControlPlane::shared().identity(&user, &[SYSTEM_MASTERS])
 }
 
-/// The front page's Katalog and the introduction's, run from their files with the definitions that they need. A Website and a
-/// `BlockchainApp` are there.
+/// Runs the Katalogs of the front page and of the introduction from their files, with the CRDs that they need, and creates a
+/// Website and a `BlockchainApp`.
 async fn two_katalogs(prefix: &str) -> Result<Scenario> {
     let mut scenario = Scenario::new(prefix).await?;
     scenario.identity = person(&scenario)?;
@@ -32,7 +32,7 @@ async fn two_katalogs(prefix: &str) -> Result<Scenario> {
     let established = format!("blockchainapps.{}", scenario.group);
     scenario.established(&established).await?;
     scenario.apply(&input("website/cr.yaml")?)?;
-    // As the introduction has it, with the fields that its Katalog reads.
+    // The resource of the introduction, with the fields that its Katalog reads.
     let spec = json!({
         "network": "ethereum", "version": "1.13", "storage": "500Gi",
         "image": "registry.example/node:1", "replicas": 2, "port": 8545,
@@ -54,22 +54,22 @@ pub(super) async fn a_katalog_without_metadata_brings_its_definition_samples_and
     let setup = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": room } });
     scenario.file("rbac/namespace.yaml", &setup.to_string())?;
     scenario.file("website.yaml", &input("website/crd.yaml")?)?;
-    // The sample CR is in the namespace that the setup makes.
+    // The sample CR is in the namespace that the setup creates.
     let website = input("website/cr.yaml")?.replace("NAMESPACE", &room);
     scenario.file("examples/website-sample.yaml", &website)?;
     scenario.file("katalog.yaml", &sample("files")?)?;
-    // "You run `ork run`."
+    // The documentation starts it with `ork run`, without arguments.
     scenario.run(&[]).await?;
     let websites = scenario.objects_in(&room, "websites");
     let hello = websites.until("hello", "is ready", LIMIT, is_ready).await?;
     assert_eq!(hello["metadata"]["finalizers"], json!([CLEANUP]));
-    // A Katalog without a name has that of its file.
+    // A Katalog without a name gets the name of its file.
     let page = scenario.page("/katalog/default/katalog/website").await?;
     assert_eq!(
         (&page["workers"]["configured"], &page["children"]),
         (&json!(3), &json!([]))
     );
-    testbed::eventually("its health is told", LIMIT, async || {
+    testbed::eventually("its health is reported", LIMIT, async || {
         let health = scenario.page("/katalog/website/health").await?;
         let reports = [&health["healthy"], &health["readyCount"]];
         ensure!(reports == [&json!(true), &json!(1)], "{health}");
@@ -77,12 +77,12 @@ pub(super) async fn a_katalog_without_metadata_brings_its_definition_samples_and
     })
     .await?;
     scenario.terminate()?;
-    // The same text with its indentation lost is told so.
+    // The same text without its indentation is reported as such.
     let lost = scenario.file("lost.yaml", &sample("lost-indentation")?)?;
     let reported = scenario.ork(&["validate", &lost.display().to_string()]);
-    let reported = reported.err().context("it is taken")?.to_string();
+    let reported = reported.err().context("it is accepted")?.to_string();
     ensure!(reported.contains("the indentation is lost"), "{reported}");
-    // Nothing is left that waits for an operator.
+    // Release the resources, so that no finalizer waits for an operator.
     let katalog = scenario.path("katalog.yaml");
     scenario.ork(&["release", "-k", &katalog.display().to_string()])?;
     websites.delete("hello").await?;
@@ -130,10 +130,10 @@ pub(super) async fn workers_and_resync_are_those_of_the_reconciler_or_of_the_ent
         "blockchainapp-crd.yaml",
         &input("seed/blockchainapp-crd.yaml")?,
     )?;
-    // Without what its setup and samples are: others see to those.
+    // Without its setup and its sample CR, which this test does not need.
     let bare = "      crFiles:\n        - examples/website-sample.yaml\n      setup:\n        - rbac/namespace.yaml\n";
     scenario.file("entry.yaml", &changed(&sample("files")?, bare, "")?)?;
-    // A resync of half a minute is none that a test can wait for.
+    // The sample's resync of 30 s is too long for a test.
     let blockchain = changed(&sample("blockchain")?, "resync: 30s", "resync: 500ms")?;
     let reconciler = scenario.file("reconciler.yaml", &blockchain)?;
     scenario.run(&["entry.yaml", "reconciler.yaml"]).await?;
@@ -153,7 +153,7 @@ pub(super) async fn workers_and_resync_are_those_of_the_reconciler_or_of_the_ent
     };
     configured("website", 3, "10m").await?;
     configured("blockchainapp", 3, "500ms").await?;
-    // Passes come without an event.
+    // Resyncs trigger passes without an event.
     let node = json!({
         "apiVersion": format!("{}/v1", scenario.group), "kind": "BlockchainApp",
         "metadata": { "name": "my-node" }, "spec": { "image": "registry.example/node:1", "replicas": 1, "port": 8545 },
@@ -162,11 +162,11 @@ pub(super) async fn workers_and_resync_are_those_of_the_reconciler_or_of_the_ent
     nodes.create(&node).await?;
     nodes.until_ready("my-node").await?;
     let passes = scenario.passes("blockchainapp").await?;
-    testbed::eventually("it is looked at again and again", LIMIT, async || {
+    testbed::eventually("resyncs trigger more passes", LIMIT, async || {
         Ok((scenario.passes("blockchainapp").await? > passes + 2.5).then_some(()))
     })
     .await?;
-    // As printed.
+    // The sample as printed.
     std::fs::write(&reconciler, scenario.text(&sample("blockchain")?))?;
     configured("blockchainapp", 3, "30s").await
 }
@@ -183,7 +183,7 @@ pub(super) async fn deployments_and_services_follow_their_resource_with_ports_in
     of_v1(&scenario, "blockchainapps")
         .until_ready("my-node")
         .await?;
-    // `port: 80` and `port: "5432"`, `targetPort` of a template.
+    // `port: 80` and `port: "5432"`, and `targetPort` from a template.
     for (service, port, target) in [("hello", 80, 8081), ("my-node-svc", 5432, 8545)] {
         let ports = json!([{ "port": port, "protocol": "TCP", "targetPort": target }]);
         assert_eq!(services.fetch(service).await?["spec"]["ports"], ports);
@@ -196,7 +196,7 @@ pub(super) async fn deployments_and_services_follow_their_resource_with_ports_in
     );
     assert_eq!(node["spec"]["replicas"], 2);
 
-    // `reconcile: true`: they follow the resource, and are put right.
+    // `reconcile: true`: the children follow the resource, and drift is corrected.
     let change = json!({ "spec": { "image": "registry.example/web:4", "port": 9090 } });
     scenario.objects("websites").patch("hello", &change).await?;
     let image = "/spec/template/spec/containers/0/image";
@@ -255,7 +255,7 @@ pub(super) async fn a_new_katalog_is_run_from_its_file() -> Result<()> {
     let image = waters::text(&deployment, "/spec/template/spec/containers/0/image");
     assert_eq!(image, "nginx:1.29");
     scenario.objects("services").fetch("my-my-operator").await?;
-    // The short form of `--katalog` is the same.
+    // `-k` is the short form of `--katalog`.
     scenario.terminate()?;
     let katalog = folder.join("katalog.yaml").display().to_string();
     scenario.ork(&["release", "-k", &katalog])?;
@@ -290,7 +290,7 @@ pub(super) async fn a_katalog_in_a_config_map_is_run_with_no_more_permissions_th
         80
     );
 
-    // A change of the ConfigMap reaches the Pod, and what it runs.
+    // A change of the ConfigMap reaches the mounted file and the operator.
     let change = changed(&katalog, "port: 80", "port: 8080")?;
     let change = json!({ "data": { "katalog.yaml": scenario.text(&change) } });
     scenario
@@ -304,8 +304,8 @@ pub(super) async fn a_katalog_in_a_config_map_is_run_with_no_more_permissions_th
         .map(drop)
 }
 
-/// Puts the `ConfigMap` there as a kubelet does, which no fake node has: each state in a folder of its own, `..data` a link to the
-/// latest, and every file a link into that.
+/// Writes the `ConfigMap` to disk as a kubelet mounts it, because simulated nodes have no kubelet: each state has its own
+/// directory, `..data` is a symbolic link to the latest one, and each file is a symbolic link into `..data`.
 async fn mount(scenario: &Scenario, volume: &Path, state: u32) -> Result<()> {
     let map: Value = scenario
         .objects("configmaps")

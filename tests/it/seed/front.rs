@@ -1,4 +1,4 @@
-//! The Katalog of the front page, and what comes with every operator.
+//! The Katalog of the front page, and the features that every operator has by default.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::waters;
 
 const OPERATOR: &str = "website-operator";
 
-/// The front page's Katalog at work, with a Website.
+/// Creates a scenario in which the front page's Katalog runs, with a Website.
 async fn with_website(prefix: &str) -> Result<Scenario> {
     let crds = ["website/crd.yaml"];
     let scenario = Scenario::with_katalog(prefix, &crds, &sample("website")?).await?;
@@ -47,7 +47,7 @@ pub(super) async fn an_operator_has_all_that_is_promised_without_a_word_of_it() 
         scenario.objects("deployments"),
         scenario.objects("services"),
     );
-    // It is ready once its pods are.
+    // The Website is ready once its pods are ready.
     let ready = websites.until_ready("hello").await?;
     let deployment = deployments.fetch("hello").await?;
     assert_eq!(deployment["status"]["readyReplicas"], 2);
@@ -63,18 +63,18 @@ pub(super) async fn an_operator_has_all_that_is_promised_without_a_word_of_it() 
     }
     events_name_children(&scenario).await?;
 
-    // What somebody changes or deletes is put right.
+    // Children that another client changes or deletes are corrected.
     scenario.kubectl(&["scale", "deployment/hello", "--replicas=5"])?;
     deployments
         .until_equal("hello", "/spec/replicas", json!(2), LIMIT)
         .await?;
     services.delete("hello").await?;
     services
-        .until("hello", "is made again", LIMIT, |_| true)
+        .until("hello", "is created again", LIMIT, |_| true)
         .await?;
 
     it_has_metrics(&scenario).await?;
-    eventually("its health is told", LIMIT, async || {
+    eventually("its health is reported", LIMIT, async || {
         let health = scenario.page("/katalog/website/health").await?;
         let reports = [&health["healthy"], &health["readyCount"]];
         ensure!(reports == [&json!(true), &json!(1)], "{health}");
@@ -88,7 +88,7 @@ pub(super) async fn an_operator_has_all_that_is_promised_without_a_word_of_it() 
     services.until_gone("hello", LIMIT).await
 }
 
-/// Waits for Events that name what was made for the Website.
+/// Waits for Events that name the children that were created for the Website.
 async fn events_name_children(scenario: &Scenario) -> Result<()> {
     let events = scenario.objects("events");
     let is_reported = |event: &Value, child: &str| {
@@ -98,7 +98,7 @@ async fn events_name_children(scenario: &Scenario) -> Result<()> {
             && event["type"] == "Normal"
             && waters::text(event, "/message").contains(child)
     };
-    eventually("Events tell of the children", LIMIT, async || {
+    eventually("Events name the children", LIMIT, async || {
         let all = events.list().await?;
         let reported = ["Deployment.apps", "Service"].iter().all(|kind| {
             let made = format!("created {kind} {}/hello", scenario.namespace);
@@ -110,7 +110,7 @@ async fn events_name_children(scenario: &Scenario) -> Result<()> {
     .await
 }
 
-/// Checks that the operator has its series, with its name and kind as labels.
+/// Checks that the operator has metric series with its name and kind as labels.
 async fn it_has_metrics(scenario: &Scenario) -> Result<()> {
     let kind = [
         ("crd", "website"),
@@ -154,7 +154,7 @@ pub(super) async fn pages_and_metrics_show_every_operator() -> Result<()> {
     let health = scenario.page("/katalog/website/health").await?;
     let reports = [&health["state"], &health["status"], &health["totalFailed"]];
     assert_eq!(reports, [&json!("healthy"), &json!(200), &json!(0)]);
-    // The long form of the same.
+    // The same page under its long path.
     let path = format!("/katalog/{}/{OPERATOR}/website/health", scenario.namespace);
     assert_eq!(
         scenario.page(&path).await?["startedAt"],

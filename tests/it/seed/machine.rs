@@ -1,4 +1,4 @@
-//! The sample of a state machine: one step a pass, driven by what changes and never by a resync.
+//! The sample of a state machine: one step per pass, triggered by changes and never by a resync.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::{changed, demo, demos, running, sample};
 use crate::scenario::{LIMIT, Scenario};
 use crate::waters;
 
-/// How long three Jobs may take, each with a pod.
+/// The maximum time for three Jobs, each with a pod.
 const DONE: Duration = Duration::from_mins(2);
 
-/// The steps that the sample's status lacks. Without them its third Job never starts.
+/// The steps that the sample's status lacks. Without them, its third Job never starts.
 const MISSING: &str = r#"            - path: phase
               value: "Running/test"
               when:
@@ -31,7 +31,7 @@ const MISSING: &str = r#"            - path: phase
 "#;
 const LAST: &str = "            - path: phase\n              value: \"Succeeded\"\n";
 
-/// The phases that the Demo of that name goes through until one of them is `last`, in order.
+/// Returns the phases of the Demo `name` in order, up to the phase `last`.
 async fn phases(scenario: &Scenario, name: &str, since: &str, last: &str) -> Result<Vec<String>> {
     let gvk = GroupVersionKind::gvk(&scenario.group, "v1", "Demo");
     let demos: Api<DynamicObject> = Api::namespaced_with(
@@ -61,13 +61,13 @@ async fn phases(scenario: &Scenario, name: &str, since: &str, last: &str) -> Res
     Ok(seen)
 }
 
-/// The sample, of which only resyncs are taken: its text calls them the clock.
+/// Returns the sample without its resyncs, which its text calls the clock.
 fn without_resync() -> Result<String> {
     let unclocked = "operatorBox:\n        reconciler: { resync: 0s }\n";
     changed(&sample("state-machine")?, "operatorBox:\n", unclocked)
 }
 
-/// Makes a Demo; its version, from which what follows can be watched.
+/// Creates a Demo. Returns its resourceVersion, from which a watch can start.
 async fn begin(scenario: &Scenario) -> Result<String> {
     let made = demo(
         scenario,
@@ -82,7 +82,7 @@ async fn begin(scenario: &Scenario) -> Result<String> {
 pub(super) async fn as_printed_the_machine_stops_at_the_declared_state() -> Result<()> {
     let text = without_resync()?;
     let scenario = running("row16a", &text).await?;
-    // It is told before anything runs.
+    // `ork validate` reports the missing steps before anything runs.
     let file = scenario.file("sample.yaml", &text)?;
     let reported = scenario.ork(&["validate", "--output", "json", &file.display().to_string()])?;
     let problems: Vec<Value> = serde_json::from_str(&reported)?;
@@ -103,7 +103,7 @@ pub(super) async fn as_printed_the_machine_stops_at_the_declared_state() -> Resu
         waters::names(&jobs.list().await?),
         ["east-build", "east-test"]
     );
-    // Once there, it is gone: a Job is made once.
+    // The deleted Job is not created again: a Job is created once.
     jobs.delete("east-build").await?;
     jobs.until_gone("east-build", LIMIT).await?;
     let image = json!({ "spec": { "image": "registry.example/pump:4" } });

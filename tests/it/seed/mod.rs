@@ -1,7 +1,7 @@
-//! What the language's founding documents show, row by row: each of their samples at work.
+//! The founding documents of the language: for each row of [`ROWS`], a test runs the samples that show it.
 //!
-//! The samples are those of `crates/core/tests/inputs/document/seed-*.yaml`, as printed but for the API group, which is the
-//! scenario's. Where a test must change more, it says what and why. [`ROWS`] is the list of all.
+//! The samples are `crates/core/tests/inputs/document/seed-*.yaml`, as printed except for the API group, which is the
+//! scenario's. A test that must change more of a sample says what and why.
 
 mod children;
 mod data;
@@ -21,13 +21,13 @@ use crate::gateway::{conversion, instances};
 use crate::scenario::{Objects, Scenario};
 use crate::{autoscale, claims, depends, komposer, panics, secrets};
 
-/// The definition of the kind that most samples are about.
+/// The CRD of the kind that most samples use.
 pub(crate) const DEMO: &str = "seed/demo-crd.yaml";
 
-/// A row that the tests of this binary prove, and a test of it.
+/// A row, and a test of this binary that proves it.
 type Row = (u8, fn() -> Result<()>);
 
-/// Every row of the founding documents that is built, with its tests: one that goes missing does not compile.
+/// Every implemented row of the founding documents, with its tests. A test that is removed causes a compile error.
 const ROWS: &[Row] = &[
     (
         1,
@@ -103,7 +103,7 @@ const ROWS: &[Row] = &[
         22,
         instances::protected_resources_are_deleted_with_an_annotation_only_and_that_is_recorded,
     ),
-    // No sample shows these, a sentence promises them.
+    // A sentence, not a sample, promises these.
     (
         23,
         depends::operators_start_in_the_order_of_their_dependencies_and_stop_in_the_reverse,
@@ -124,8 +124,8 @@ const ROWS: &[Row] = &[
     (25, front::pages_and_metrics_show_every_operator),
 ];
 
-/// Rows that are not built: providers. Their samples are refused with what is not supported. Not built either: control center
-/// of row 24, footprint of 25.
+/// Rows that are not implemented: providers (21), whose samples are refused as unsupported. The control center of row 24 and the
+/// footprint of row 25 are not implemented either.
 const LATER: &[u8] = &[21];
 
 #[test]
@@ -136,11 +136,11 @@ fn every_row_of_the_founding_documents_has_its_tests() {
     assert_eq!(
         rows.len() + LATER.len(),
         all.len(),
-        "a row is built and is not"
+        "a row is in both lists"
     );
 }
 
-/// A sample as printed, but for its API group.
+/// Returns a sample as printed, except for its API group.
 pub(crate) fn sample(name: &str) -> Result<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("crates/core/tests/inputs/document")
@@ -153,42 +153,42 @@ pub(crate) fn sample(name: &str) -> Result<String> {
         .fold(text, |text, group| text.replace(group, "GROUP")))
 }
 
-/// The text with `from`, which stands there once, replaced.
+/// Returns the text with its only occurrence of `from` replaced.
 pub(crate) fn changed(text: &str, from: &str, to: &str) -> Result<String> {
     let times = text.matches(from).count();
-    ensure!(times == 1, "{from:?} is {times} times in\n{text}");
+    ensure!(times == 1, "{from:?} occurs {times} times in\n{text}");
     Ok(text.replace(from, to))
 }
 
-/// A sample that is no YAML, with the value that its diagnostic says to write in place of the one that it is about.
+/// Returns a sample that is not valid YAML, with the wrong value replaced by the one that the diagnostic suggests.
 fn completed(text: &str) -> Result<String> {
     let Err(problems) = read_stream("sample.yaml", text) else {
-        bail!("nothing is wrong with\n{text}");
+        bail!("the sample is valid:\n{text}");
     };
     let [problem] = &problems.0[..] else {
         bail!("more than one problem: {problems}");
     };
     let hint = problem.hint.as_deref().context("no hint")?;
-    let value = hint.strip_prefix("write ").context("another hint")?;
+    let value = hint.strip_prefix("write ").context("an unexpected hint")?;
     let line = problem.line.context("no line")? as usize;
     let wrong = text.lines().nth(line - 1).context("no such line")?;
     let (key, _) = wrong.split_once(": ").context("no key")?;
     changed(text, wrong, &format!("{key}: {value}"))
 }
 
-/// The objects of a plural of the scenario's group, in version `v1`.
+/// Returns the objects of a plural of the scenario's group, in version `v1`.
 fn of_v1(scenario: &Scenario, plural: &str) -> Objects {
     let (group, namespace) = (&scenario.group, &scenario.namespace);
     let path = format!("/apis/{group}/v1/namespaces/{namespace}/{plural}");
     Objects::at(&scenario.client, &path)
 }
 
-/// The Demos of a scenario.
+/// Returns the Demos of a scenario.
 pub(crate) fn demos(scenario: &Scenario) -> Objects {
     of_v1(scenario, "demos")
 }
 
-/// Makes a Demo.
+/// Creates a Demo.
 pub(crate) async fn demo(scenario: &Scenario, name: &str, spec: &Value) -> Result<Value> {
     let demo = json!({
         "apiVersion": format!("{}/v1", scenario.group), "kind": "Demo",
@@ -197,7 +197,7 @@ pub(crate) async fn demo(scenario: &Scenario, name: &str, spec: &Value) -> Resul
     demos(scenario).create(&demo).await
 }
 
-/// A scenario in which a sample about Demos runs.
+/// Creates a scenario in which a sample about Demos runs.
 async fn running(prefix: &str, katalog: &str) -> Result<Scenario> {
     Scenario::with_katalog(prefix, &[DEMO], katalog).await
 }

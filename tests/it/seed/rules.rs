@@ -1,4 +1,4 @@
-//! The samples about rules: what is denied, completed and brought to one form, in passes.
+//! The samples about rules: validation, mutation and normalization in reconcile passes.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{changed, demo, demos, running, sample};
 use crate::scenario::{LIMIT, Scenario, condition};
 use crate::waters;
 
-/// The samples declare rules alone. What they do shows in what is made.
+/// Children that are appended to the samples, which declare only rules: the children show the effect of the rules.
 const DEPLOYMENT: &str = r#"
       operatorBox:
         onReconcile:
@@ -25,12 +25,12 @@ const CONFIG_MAP: &str = r#"
               data: { schedule: "{{ .spec.schedule }}" }
 "#;
 
-/// Waits until a condition of the Demo is true with that reason; its message.
+/// Waits until a condition of the Demo is true with that reason, and returns its message.
 async fn reported(scenario: &Scenario, name: &str, kind: &str, reason: &str) -> Result<String> {
     let is_reported = |demo: &Value| {
         condition(demo, kind).is_some_and(|one| one["status"] == "True" && one["reason"] == reason)
     };
-    let what = format!("says {kind} for {reason}");
+    let what = format!("has {kind} for {reason}");
     let demo = demos(scenario)
         .until(name, &what, LIMIT, is_reported)
         .await?;
@@ -54,10 +54,10 @@ pub(super) async fn an_image_from_elsewhere_is_denied() -> Result<()> {
         .patch("shop", &change("myorg/shop:1"))
         .await?;
     deployments
-        .until("shop", "is made", LIMIT, |_| true)
+        .until("shop", "is created", LIMIT, |_| true)
         .await?;
     demos(&scenario).until_ready("shop").await?;
-    // What was made of a good one stays.
+    // A child that was created for a valid resource is kept.
     demos(&scenario).patch("shop", &change("nginx")).await?;
     reported(&scenario, "shop", "Stalled", "ValidationFailed").await?;
     let kept = deployments.fetch("shop").await?;
@@ -75,7 +75,7 @@ pub(super) async fn what_the_user_left_out_is_completed() -> Result<()> {
     let ready = demos(&scenario).until_ready("shop").await?;
     assert_eq!(
         ready["spec"], spec,
-        "the webhook writes it, a pass does not"
+        "only the webhook writes it, a pass does not"
     );
     let message = reported(&scenario, "shop", "Mutated", "InMemory").await?;
     assert_eq!(
@@ -88,7 +88,7 @@ pub(super) async fn what_the_user_left_out_is_completed() -> Result<()> {
         (&made["spec"]["replicas"], port),
         (&json!(2), Some(&json!(8080)))
     );
-    // What the user says counts.
+    // A value that the user sets has precedence.
     let change = json!({ "spec": { "replicas": 3 } });
     demos(&scenario).patch("shop", &change).await?;
     deployments
@@ -102,7 +102,7 @@ pub(super) async fn the_resource_is_brought_to_one_form_before_anything_is_made(
     let printed = sample("normalize")? + CONFIG_MAP;
     let scenario = running("row14", &printed).await?;
     let maps = scenario.objects("configmaps");
-    // As printed it is about `chedule`, which the definition does not have.
+    // The sample as printed normalizes `chedule`, a field that the CRD does not have.
     let spec = json!({ "schedule": { "minute": "0", "hour": "3" } });
     demo(&scenario, "first", &spec).await?;
     let message = reported(&scenario, "first", "Normalized", "InMemory").await?;
@@ -137,6 +137,6 @@ pub(super) async fn the_resource_is_brought_to_one_form_before_anything_is_made(
         .iter()
         .filter(|write| write.resource == "configmaps")
         .collect();
-    assert_eq!(versions.len(), 1, "nothing was made of the old form");
+    assert_eq!(versions.len(), 1, "a child was written from the old form");
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Traps that others fell into, each by its number or its name, with the tests that keep us out of it.
+//! Known mistakes of other implementations ("traps"), each by number or name, with tests that prove that Orkestra avoids them.
 //!
-//! [`TRAPS`] is of the language and the runtime, [`SCALING`] of what must not grow. A test of this binary is named by the
-//! compiler; one of another package or of a unit is looked up in its file, so that none can go missing.
+//! [`TRAPS`] lists traps of the language and the runtime, [`SCALING`] those of memory, requests and time that grow without need.
+//! The compiler checks that a test of this binary exists. A test elsewhere is searched in its file, so a removed test is found.
 
 mod names;
 mod scale;
@@ -21,19 +21,19 @@ use crate::{
     on_delete, outage, panics, quiet, restarts, secrets,
 };
 
-/// What keeps us out of a trap.
+/// The proof that a trap is avoided.
 enum Proof {
     /// A test of this binary.
     Here(fn() -> Result<()>),
-    /// One that fails by panicking.
+    /// A test of this binary that returns nothing and fails by a panic.
     Plain(fn()),
-    /// A test in that file, of that name.
+    /// A test elsewhere: its file and its name.
     Elsewhere(&'static str, &'static str),
-    /// What the trap is about is not built; what it is.
+    /// The feature that the trap concerns, which is not implemented.
     Later(&'static str),
 }
 
-/// A trap: its number, what must hold, and what proves it.
+/// A trap: its number, the expected behaviour, and its proofs.
 type Trap = (u8, &'static str, &'static [Proof]);
 
 const GATES: &str = "crates/core/tests/pass/gates/mod.rs";
@@ -52,17 +52,17 @@ const TRAPS: &[Trap] = &[
     ),
     (
         3,
-        "what the API server fills in is no reason to write again",
+        "fields that the API server fills in cause no further write",
         &[Here(quiet::what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one)],
     ),
     (
         4,
-        "a template may stand wherever a value may",
+        "a template is permitted wherever a value is",
         &[Elsewhere("crates/core/tests/reference.rs", "templates_stand_wherever_a_value_may")],
     ),
     (
         5,
-        "defaults of the API server are no drift, for every kind",
+        "defaults of the API server are not drift, for any kind",
         &[
             Here(kinds::every_kind_is_made_kept_without_a_write_followed_repaired_and_removed_with_the_derived_permissions),
             Here(shapes::whatever_is_left_empty_a_second_pass_writes_nothing),
@@ -71,10 +71,10 @@ const TRAPS: &[Trap] = &[
     (6, "a reconciler runs in exactly one mode", &[Later("hooks and constructors")]),
     (
         7,
-        "who finds nothing says so",
+        "a path without a Katalog is an error",
         &[Elsewhere("src/files/tests.rs", "a_path_without_a_katalog_is_an_error_that_names_it")],
     ),
-    (8, "what is meant for a cluster names no local path", &[Later("bundles")]),
+    (8, "a bundle for a cluster names no local path", &[Later("bundles")]),
     (
         9,
         "paths in a file are relative to the file",
@@ -82,29 +82,29 @@ const TRAPS: &[Trap] = &[
     ),
     (
         10,
-        "a read of another operator's resources reads them",
+        "a read of another operator's resources returns them",
         &[Here(cross::an_app_waits_for_its_database_and_follows_its_endpoint_within_a_second)],
     ),
-    (11, "everything that is embedded is there", &[Later("packs")]),
+    (11, "everything that is embedded exists", &[Later("packs")]),
     (
         12,
-        "documents of a file are told apart by their kinds",
+        "documents of a file are distinguished by their kinds",
         &[
             Here(files::ork_run_applies_what_files_name_follows_their_changes_and_releases),
             Elsewhere("src/files/tests.rs", "a_folder_is_read_whole_and_other_objects_are_passed_over"),
         ],
     ),
     (13, "Katalogs are shown under their namespaces", &[Later("the control center")]),
-    (14, "tables are aligned whatever their colours", &[Later("the registry's tables")]),
-    (15, "what is deprecated is shown as such", &[Later("deprecation of Katalogs")]),
+    (14, "tables are aligned with and without colours", &[Later("the registry's tables")]),
+    (15, "deprecated Katalogs are marked", &[Later("deprecation of Katalogs")]),
     (
         16,
-        "defaults do not change under their users",
+        "defaults do not change unnoticed",
         &[Here(the_defaults_of_an_operator_are_these)],
     ),
     (
         17,
-        "a resource can be deleted though its definition goes",
+        "a resource can be deleted while its CRD is deleted",
         &[
             Here(deletion::a_crd_deleted_with_its_resources_goes_with_all_of_them),
             Here(deletion::a_crd_deleted_while_the_controller_is_down_goes_when_it_is_back),
@@ -112,7 +112,7 @@ const TRAPS: &[Trap] = &[
     ),
     (
         18,
-        "never two passes over one resource at a time",
+        "a resource never has two passes at a time",
         &[Elsewhere(QUEUE, "under_real_threads_no_wake_up_is_lost_and_no_key_is_run_twice_at_once")],
     ),
     (
@@ -125,12 +125,12 @@ const TRAPS: &[Trap] = &[
     ),
     (
         20,
-        "a gate that time opens leads to a pass at its moment",
+        "a gate that opens at some time triggers a pass at that time",
         &[Here(conditions::a_time_window_opens_and_another_closes_at_their_moment)],
     ),
     (
         21,
-        "a status of ours leads to no pass of ours",
+        "a status that Orkestra writes triggers no pass",
         &[
             Here(quiet::what_is_as_declared_costs_no_request_a_restart_no_write_and_a_change_exactly_one),
             Here(cross::two_operators_that_read_each_other_come_to_rest),
@@ -138,7 +138,7 @@ const TRAPS: &[Trap] = &[
     ),
     (
         22,
-        "resources of two kinds and one name keep apart",
+        "resources of two kinds with one name do not interfere",
         &[
             Here(names::resources_of_two_kinds_and_one_name_do_not_take_each_others_children),
             Elsewhere("crates/core/src/reconcile/render.rs", "workloads_of_one_name_in_two_kinds_have_two_labels"),
@@ -154,7 +154,7 @@ const TRAPS: &[Trap] = &[
     ),
     (
         24,
-        "children in other namespaces live, and go with their resource",
+        "children in other namespaces are kept, and deleted with their resource",
         &[
             Here(copies::a_copy_waits_for_its_source_follows_it_and_is_cleaned_up),
             Here(deletion::children_that_kubernetes_does_not_collect_go_too),
@@ -167,15 +167,15 @@ const TRAPS: &[Trap] = &[
     ),
     (
         26,
-        "what was drawn once stays, whatever the cache says",
+        "a generated value is kept, even if the cache lacks it",
         &[
             Here(secrets::credentials_are_made_once_and_made_again_only_when_they_are_gone),
             Elsewhere("crates/core/tests/pass/randomness.rs", "what_is_made_once_keeps_the_values_that_it_was_made_with"),
         ],
     ),
-    (27, "a webhook that guards itself has limits, and says so", &[Later("webhooks")]),
-    (28, "no webhook stays behind that blocks", &[Later("webhooks")]),
-    (29, "of parallel pushes none is lost", &[Later("the registry")]),
+    (27, "a webhook that guards itself documents its limits", &[Later("webhooks")]),
+    (28, "no blocking webhook is left behind", &[Later("webhooks")]),
+    (29, "no parallel push is lost", &[Later("the registry")]),
     (
         30,
         "a variable that cannot be read stops the process",
@@ -183,7 +183,7 @@ const TRAPS: &[Trap] = &[
     ),
     (
         31,
-        "a message is cut between characters, and only where the API server would refuse it",
+        "a message is cut between characters, and only if the API server would refuse it",
         &[
             Elsewhere("crates/core/src/api/conditions/tests.rs", "no_limit_ever_splits_a_character_or_is_passed"),
             Elsewhere("crates/core/tests/pass/report/mod.rs", "a_long_message_is_cut"),
@@ -192,11 +192,11 @@ const TRAPS: &[Trap] = &[
             Elsewhere("crates/cluster/src/requests/tests/mod.rs", "a_long_message_is_passed_on_whole_up_to_what_a_condition_holds"),
         ],
     ),
-    (32, "of two certificates one wins", &[Later("webhooks")]),
-    (33, "labels go in two steps without a gap", &[Later("strict mode")]),
+    (32, "one of two certificates is used", &[Later("webhooks")]),
+    (33, "labels are removed in two steps without a gap", &[Later("strict mode")]),
     (
         34,
-        "dependents of an operator that is degraded wait, and go on when it has recovered",
+        "dependents of a degraded operator wait, and continue when it has recovered",
         &[
             Here(depends::an_operator_pauses_while_the_one_it_depends_on_fails_and_then_does_all_that_came),
             Elsewhere("src/runtime/operator/depends.rs", "started_asks_for_workers_and_healthy_for_a_success_and_that_it_is_not_degraded"),
@@ -210,30 +210,30 @@ const TRAPS: &[Trap] = &[
     ),
     (
         36,
-        "a Job of `onDelete` that fails holds its resource until it is let go",
+        "a failed Job of `onDelete` blocks its resource until it is released",
         &[Here(on_delete::after_the_timeout_the_resource_stays_until_it_is_released)],
     ),
     (
         37,
-        "a definition that comes back with another schema is followed",
+        "a CRD that is created again with another schema is read again",
         &[Here(crd_life::a_crd_may_come_and_go_and_come_back)],
     ),
     (
         38,
-        "who does not lead says who does, and nothing that is not so",
+        "a follower reports the leader, and nothing false",
         &[Here(leaders::a_follower_has_full_caches_says_who_leads_and_writes_nothing)],
     ),
-    (39, "a node with our only Pod can be drained", &[Later("the control center")]),
+    (39, "a node with Orkestra's only Pod can be drained", &[Later("the control center")]),
 ];
 
-/// What must not grow, by the trap's name.
+/// Traps of scaling, each by name.
 const SCALING: &[(&str, &[Proof])] = &[
     (
         "discovery in every pass",
         &[Here(scale::a_thousand_passes_discover_nothing)],
     ),
     (
-        "definitions that nobody uses",
+        "CRDs that no operator uses",
         &[
             Here(scale::definitions_that_nobody_uses_take_no_memory),
             Here(scale::what_is_kept_of_a_definition_does_not_grow_with_its_schema),
@@ -248,7 +248,7 @@ const SCALING: &[(&str, &[Proof])] = &[
         &[Elsewhere("crates/cluster/src/watch/tests/outage.rs", "a_relist_keeps_the_records_that_did_not_change")],
     ),
     (
-        "resync starves what is new",
+        "a resync delays changed objects",
         &[Elsewhere(QUEUE, "a_changed_key_waits_for_one_pass_at_most_behind_ten_thousand_in_resync")],
     ),
     (
@@ -268,7 +268,7 @@ const SCALING: &[(&str, &[Proof])] = &[
         &[Here(shapes::whatever_is_left_empty_a_second_pass_writes_nothing)],
     ),
     (
-        "an item is dropped after too many tries",
+        "an item is dropped after too many retries",
         &[
             Elsewhere(QUEUE, "backoff_doubles_to_its_limit_and_no_key_is_dropped"),
             Here(scale::a_kind_that_fails_as_fast_as_it_can_holds_up_no_other),
@@ -283,7 +283,7 @@ const SCALING: &[(&str, &[Proof])] = &[
         ],
     ),
     (
-        "the allocator keeps a burst",
+        "the allocator keeps the memory of a burst",
         &[Elsewhere(
             "bench/src/scenarios/fleet.rs",
             "memory_that_a_burst_or_a_relist_leaves_behind_is_a_broken_promise",
@@ -291,7 +291,7 @@ const SCALING: &[(&str, &[Proof])] = &[
     ),
 ];
 
-/// Whether that file has a test of that name.
+/// Checks that the file has a test of that name.
 pub(crate) fn is_a_test(file: &str, name: &str) -> Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {file}"))?;
@@ -310,7 +310,7 @@ pub(crate) fn is_a_test(file: &str, name: &str) -> Result<()> {
         .iter()
         .position(begins)
         .with_context(|| format!("{file} has no {name}"))?;
-    // Its attributes stand above it.
+    // The attributes of a function are on the lines above it.
     let marked = lines[..at]
         .iter()
         .rev()
@@ -321,7 +321,7 @@ pub(crate) fn is_a_test(file: &str, name: &str) -> Result<()> {
                 || line.starts_with("reason")
         })
         .any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"));
-    ensure!(marked, "{name} of {file} is no test");
+    ensure!(marked, "{name} of {file} is not a test");
     Ok(())
 }
 
@@ -336,15 +336,15 @@ fn every_trap_has_its_tests_or_says_what_it_waits_for() -> Result<()> {
         .map(|(_, rule, proofs)| (rule, proofs))
         .chain(SCALING.iter().map(|(name, proofs)| (name, proofs)));
     for (rule, proofs) in proofs {
-        ensure!(!proofs.is_empty(), "nothing proves that {rule}");
+        ensure!(!proofs.is_empty(), "no proof for: {rule}");
         let mut tests = BTreeSet::new();
         for proof in *proofs {
             match proof {
-                // That it is there the compiler says.
-                Here(test) => ensure!(tests.insert(*test as usize), "{rule}: a test twice"),
-                Plain(test) => ensure!(tests.insert(*test as usize), "{rule}: a test twice"),
+                // The compiler checks that the function exists.
+                Here(test) => ensure!(tests.insert(*test as usize), "{rule}: duplicate test"),
+                Plain(test) => ensure!(tests.insert(*test as usize), "{rule}: duplicate test"),
                 Elsewhere(file, name) => is_a_test(file, name)?,
-                Later(what) => ensure!(proofs.len() == 1, "{rule}: {what} is built, and is not"),
+                Later(what) => ensure!(proofs.len() == 1, "{rule}: {what} has tests already"),
             }
         }
     }

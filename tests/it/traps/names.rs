@@ -1,4 +1,4 @@
-//! Names: as long as they may be, and the same twice.
+//! Names of the maximum length, and one name in two kinds.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
@@ -20,7 +20,7 @@ pub(super) async fn resources_of_two_kinds_and_one_name_do_not_take_each_others_
     let spec = json!({ "bed": "sand", "colour": "blue" });
     waters::lake(&scenario, "same", &spec).await?;
     let refused = lakes
-        .until("same", "is told that the name is taken", LIMIT, |lake| {
+        .until("same", "reports that the name is taken", LIMIT, |lake| {
             condition(lake, "Ready").is_some_and(|ready| ready["reason"] == "NameTaken")
         })
         .await?;
@@ -44,7 +44,7 @@ pub(super) async fn resources_of_two_kinds_and_one_name_do_not_take_each_others_
     assert_eq!(left["metadata"]["uid"], key["metadata"]["uid"]);
     assert_eq!(
         left["metadata"]["resourceVersion"], key["metadata"]["resourceVersion"],
-        "nobody has touched it"
+        "the Secret was changed"
     );
     scenario.check_running()
 }
@@ -52,7 +52,7 @@ pub(super) async fn resources_of_two_kinds_and_one_name_do_not_take_each_others_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 pub(super) async fn a_resource_may_have_the_longest_name_that_there_is() -> Result<()> {
     let mut scenario = Scenario::running("long", &["kinds/crds.yaml"], KATALOG).await?;
-    // Two that differ at their ends alone, and leave room for what the Katalog adds to their names.
+    // Two names that differ only at the end, and are short enough for the suffix that the Katalog appends.
     let names = ["a", "b"].map(|end| format!("{}{end}", "long.".repeat(49)));
     let ponds = scenario.objects("ponds");
     for name in &names {
@@ -68,13 +68,13 @@ pub(super) async fn a_resource_may_have_the_longest_name_that_there_is() -> Resu
         maps.until_equal(&map, "/data/colour", json!("red"), LIMIT)
             .await?;
     }
-    // One that leaves none is told so, and does not stop the others.
+    // A name that is too long for the suffix is reported, and does not affect the other resources.
     let longest = "x".repeat(253);
     waters::pond(&scenario, &longest, &json!({ "colour": "green" })).await?;
     ponds
         .until(
             &longest,
-            "is told that the name is too long",
+            "reports that the name is too long",
             LIMIT,
             |pond| condition(pond, "Stalled").is_some_and(|one| one["reason"] == "InvalidName"),
         )

@@ -1,4 +1,4 @@
-//! What must not grow with the number of objects, kinds and passes.
+//! Scaling: requests and memory that must not grow with the number of objects, kinds and passes.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use crate::scenario::{LIMIT, Scenario};
 use crate::waters;
 
 const KATALOG: &str = "failure/katalog.yaml";
-/// Passes in which nothing may be discovered.
+/// The number of passes during which no discovery request may be sent.
 const PASSES: f64 = 1_000.0;
-/// Definitions that nobody uses, and the size of each.
+/// The number of CRDs that no operator uses, and the approximate size of each in bytes.
 const UNUSED: usize = 40;
 const UNUSED_BYTES: usize = 400_000;
-/// By how much memory may grow for them: less than a fortieth of what they hold.
+/// The maximum growth of the controller's memory because of them; together, they hold about 16 MB.
 const GROWTH_KIB: u64 = 20 * 1024;
-/// Lakes that fail as fast as they can.
+/// The number of Lakes whose passes fail.
 const FAILING: usize = 30;
 
-/// A definition of about that size that nobody uses.
+/// Returns a CRD of about that size that no operator uses.
 fn large_crd(group: &str, number: usize, bytes: usize) -> Value {
     let text = "All work and no play. ".repeat(bytes / 22 / 8);
     let fields = (0..8).map(|field| {
@@ -55,7 +55,7 @@ fn large_crd(group: &str, number: usize, bytes: usize) -> Value {
     })
 }
 
-/// A number of `/proc/PID/status` of the controller, in KiB.
+/// Returns the controller's resident memory in KiB, which is `VmRSS` in `/proc/PID/status`.
 fn memory(scenario: &Scenario) -> Result<u64> {
     let pid = scenario.pid().context("no controller runs")?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -96,13 +96,13 @@ pub(super) async fn definitions_that_nobody_uses_take_no_memory() -> Result<()> 
     waters::pond(&scenario, "north", &json!({ "colour": "green" })).await?;
     scenario.objects("ponds").until_ready("north").await?;
     let crds = crate::scenario::Objects::of_cluster(&scenario.client, "customresourcedefinitions");
-    // The first ones fill the buffers that every event passes.
+    // The first CRDs fill the buffers that every event passes through.
     for number in 0..3 {
         crds.create(&large_crd("bulk.example", number, UNUSED_BYTES))
             .await?;
     }
     waters::until_counted(&scenario).await?;
-    // What was freed goes back to the system after a second.
+    // The allocator returns freed memory to the system after a second.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let before = memory(&scenario)?;
     for number in 3..UNUSED {
@@ -112,10 +112,10 @@ pub(super) async fn definitions_that_nobody_uses_take_no_memory() -> Result<()> 
     scenario
         .established(&format!("bulks{}.bulk.example", UNUSED - 1))
         .await?;
-    // Each has been seen once the last one's followers are served.
+    // The events of these CRDs have been processed once a resource that is created afterwards is ready.
     waters::pond(&scenario, "south", &json!({ "colour": "green" })).await?;
     scenario.objects("ponds").until_ready("south").await?;
-    let after = eventually("the memory is given back", LIMIT, async || {
+    let after = eventually("the memory is released", LIMIT, async || {
         let after = memory(&scenario)?;
         ensure!(
             after < before + GROWTH_KIB,
@@ -204,7 +204,7 @@ pub(super) async fn a_thousand_passes_discover_nothing() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 pub(super) async fn a_kind_that_fails_as_fast_as_it_can_holds_up_no_other() -> Result<()> {
     let mut scenario = Scenario::running("tenants", &["kinds/crds.yaml"], KATALOG).await?;
-    // Nothing more may be made of what the Lakes ask for: each of their passes fails, and is tried again with backoff.
+    // A quota denies the Secrets of the Lakes: each of their passes fails, and is retried with backoff.
     let lakes = scenario.objects("lakes");
     let far = full_namespace(&scenario).await?;
     let of = |round: usize, number: usize| json!({ "bed": format!("bed-{number}"), "colour": format!("c{round}"), "elsewhere": far });
@@ -220,7 +220,7 @@ pub(super) async fn a_kind_that_fails_as_fast_as_it_can_holds_up_no_other() -> R
             let change = json!({ "spec": of(round, number) });
             lakes.patch(&format!("l{number}"), &change).await?;
         }
-        // In between somebody makes a Pond, and it is served before the Lakes have calmed down.
+        // Meanwhile Ponds are created, and become ready although the Lakes still fail.
         if made < 10 {
             let name = format!("p{made}");
             made += 1;
@@ -242,7 +242,7 @@ pub(super) async fn a_kind_that_fails_as_fast_as_it_can_holds_up_no_other() -> R
     scenario.check_running()
 }
 
-/// Creates a namespace in which no Secret may be made.
+/// Creates a namespace whose quota permits no Secret.
 async fn full_namespace(scenario: &Scenario) -> Result<String> {
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": { "name": "few" },
@@ -256,7 +256,7 @@ async fn full_namespace(scenario: &Scenario) -> Result<String> {
     Ok(far)
 }
 
-/// However often they failed, the Lakes heal without being touched once the namespace `far` takes their Secrets.
+/// Checks that the Lakes become ready unchanged once the namespace `far` permits their Secrets, after any number of failures.
 async fn lakes_heal_without_being_touched(scenario: &Scenario, far: &str) -> Result<()> {
     scenario
         .objects_in(far, "resourcequotas")

@@ -10,9 +10,9 @@ use testbed::eventually;
 use crate::scenario::{LIMIT, Objects, Scenario};
 use crate::waters;
 
-/// Objects of random shape.
+/// The number of objects of random shape.
 const OBJECTS: usize = 80;
-/// In which nothing must be written.
+/// The time in which nothing must be written.
 const QUIET: Duration = Duration::from_secs(3);
 
 /// A kind with defaults at several levels, lists of each type, and a field that may be null.
@@ -69,12 +69,12 @@ spec:
           custom: CHILDREN
 ";
 
-/// The same numbers in each run.
+/// A random number generator that returns the same numbers in each run.
 struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: usize) -> usize {
-        // Knuth's MMIX constants; the high bits are the good ones.
+        // Knuth's MMIX constants; only the high bits are random enough.
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -334,9 +334,9 @@ pub(super) async fn whatever_is_left_empty_a_second_pass_writes_nothing() -> Res
     for objects in all {
         there += waters::managed(objects.list().await?).len();
     }
-    ensure!(there == OBJECTS, "{there} of {OBJECTS} objects are there");
+    ensure!(there == OBJECTS, "{there} of {OBJECTS} objects exist");
 
-    // Once more by a pass that is asked for, and once by one that remembers nothing.
+    // First a pass that an annotation requests, then the first pass after a restart, which has no caches.
     for again in [false, true] {
         let mark = Scenario::mark()?;
         if again {

@@ -1,6 +1,6 @@
 //! Real registries and tools on loopback, for the tests in this crate.
 //!
-//! The tools are those of `hack/registry`, which builds missing ones: no test is skipped because a tool is missing.
+//! The tools come from `hack/registry`, which builds missing ones: no test is skipped because a tool is missing.
 
 mod process;
 mod registry;

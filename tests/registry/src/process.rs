@@ -1,4 +1,4 @@
-//! Commands and their working folder.
+//! Commands and their working directory.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 
-/// Returns the folder with `registry`, `oras` and `cosign`, which are built if necessary.
+/// Returns the directory with `registry`, `oras` and `cosign`, which are built if necessary.
 ///
 /// # Errors
 /// The build fails.
@@ -42,7 +42,7 @@ pub(crate) fn root() -> PathBuf {
 /// Returns the `ork` that was built with the tests.
 ///
 /// # Errors
-/// There is none.
+/// `ork` does not exist.
 pub fn ork() -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     let folder = test.ancestors().nth(2).context("the test has no folder")?;
@@ -55,7 +55,7 @@ pub fn ork() -> Result<PathBuf> {
     Ok(ork)
 }
 
-/// A temporary folder with docker's configuration in it.
+/// A temporary directory that contains docker's configuration.
 #[derive(Debug)]
 pub struct Workspace {
     folder: TempDir,
@@ -114,10 +114,10 @@ impl Ran {
 }
 
 impl Workspace {
-    /// Creates a folder.
+    /// Creates a temporary directory.
     ///
     /// # Errors
-    /// The folder cannot be created.
+    /// The directory cannot be created.
     pub fn new() -> Result<Self> {
         Ok(Self {
             folder: TempDir::new()?,
@@ -125,7 +125,7 @@ impl Workspace {
         })
     }
 
-    /// Returns a path in it.
+    /// Returns a path in the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

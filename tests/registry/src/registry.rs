@@ -11,7 +11,7 @@ use testbed::{Guarded, eventually, free_port, spawn_guarded};
 
 use crate::{process::tools, token::TokenServer};
 
-/// bcrypt of `pass:word`.
+/// The bcrypt hash of `pass:word`.
 const PASSWORD_HASH: &str = "$2a$05$CEhzsdnQxNjrvY0WJocnQe.c3TC1J.cI6GrVpsfAkZWh4/I.0g1Ei";
 
 /// The access control of a registry.
@@ -110,7 +110,7 @@ impl Registry {
     }
 }
 
-/// Creates a certificate authority and its certificate for the loopback address.
+/// Creates a certificate authority, and a server certificate for the loopback address.
 fn certificates(folder: &TempDir) -> Result<()> {
     let mut authority = CertificateParams::default();
     let mut name = DistinguishedName::new();

@@ -1,4 +1,4 @@
-//! A token server: everybody has permission to pull, the user `u` to push.
+//! A token server: all clients may pull, only the user `u` may push.
 //!
 //! Source: distribution's documentation, "Token Authentication Implementation".
 
@@ -43,7 +43,7 @@ struct Signer {
 }
 
 impl TokenServer {
-    /// Starts it, and writes the certificate of its key.
+    /// Starts the server, and writes the certificate of its signing key.
     pub(crate) async fn start(certificate: &Path) -> Result<Self> {
         let key = KeyPair::generate()?;
         let own = CertificateParams::default().self_signed(&key)?;

@@ -1,4 +1,4 @@
-//! Charts that the genuine `helm` pushes, as sources of Komposers.
+//! Charts that `helm` pushes, as sources of Komposers.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use orkestra_registry_tests::{Access, Registry};
 
 use crate::workspace;
 
-/// The chart's only template: a Katalog beside an object that is not ours.
+/// The chart's only template: a Katalog, and an object that is not Orkestra's.
 const TEMPLATE: &str = r#"apiVersion: orkestra.orkspace.io/v1
 kind: Katalog
 metadata: { name: {{ .Release.Name }} }

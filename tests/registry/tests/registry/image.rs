@@ -1,4 +1,4 @@
-//! `make image-push` with a genuine registry: the image, its documents and its signature, as other tools read them.
+//! `make image-push` with a real registry: other tools read the image, its documents and its signature.
 
 use anyhow::{Context as _, Result, ensure};
 use orkestra_registry_tests::{Access, Registry, Workspace};
@@ -9,7 +9,7 @@ const PROVENANCE: &str = "application/vnd.in-toto+json";
 const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 const VERIFY: &str = "verify --insecure-ignore-tlog=true --key";
 
-/// Runs the program of `make image` and `make image-push` with a binary that does not run.
+/// Runs the program of `make image` and `make image-push` with a placeholder for the binary. Returns its output.
 fn release(work: &Workspace, line: &str) -> Result<String> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let inputs = format!("--root {root} --binary ork-binary --ca-roots roots.pem");
@@ -20,7 +20,7 @@ fn release(work: &Workspace, line: &str) -> Result<String> {
     Ok(printed.trim().to_owned())
 }
 
-/// A workspace with an image in a layout folder, and its digest.
+/// Creates a workspace with an image in an OCI layout. Returns the digest of the image too.
 fn built() -> Result<(Workspace, String)> {
     let work = Workspace::new()?;
     work.write("ork-binary", &"not a program".repeat(10_000))?;
@@ -29,7 +29,7 @@ fn built() -> Result<(Workspace, String)> {
     Ok((work, digest))
 }
 
-/// The types and digests of the referrers that oras finds.
+/// Returns the types and digests of the referrers that oras finds.
 fn referrers(work: &Workspace, reference: &str) -> Result<Vec<(String, String)>> {
     let found = work
         .tool(
@@ -46,7 +46,7 @@ fn referrers(work: &Workspace, reference: &str) -> Result<Vec<(String, String)>>
     Ok(all)
 }
 
-/// The only layer of a referrer.
+/// Returns the content of a referrer's only layer.
 fn document(work: &Workspace, repository: &str, digest: &str) -> Result<Value> {
     let manifest = work
         .tool(
@@ -80,7 +80,7 @@ async fn an_image_is_pushed_with_its_documents_and_cosign_verifies_its_signature
         "{pushed}"
     );
 
-    // The tag is the image that was built, and everything of it arrived.
+    // The tag refers to the image that was built, and all of its content can be copied.
     let resolved = work
         .tool("oras", &format!("resolve --plain-http {reference}"))?
         .ok()?;
@@ -141,7 +141,7 @@ async fn without_a_key_an_image_is_not_signed_and_a_second_push_changes_nothing(
         .tool("oras", &format!("resolve --plain-http {reference}"))?
         .ok()?;
     assert_eq!(resolved.trim(), digest);
-    // The provenance would name a commit that the image was not built of.
+    // The provenance would name a commit that the image was not built from.
     let other = release(&work, &push.replace("push ", "push --commit def "));
     let refused = other.err().context("another commit was accepted")?;
     ensure!(

@@ -1,4 +1,4 @@
-//! Signatures by certificates of a private authority without a transparency log: `cosign` signs, both verify.
+//! Signatures with certificates of a private authority, without a transparency log: `cosign` signs, `cosign` and `ork` verify.
 
 use anyhow::{Context as _, Result};
 use orkestra_registry_tests::{Access, Registry, Workspace};
@@ -12,7 +12,7 @@ use crate::workspace;
 const SUBJECT: &str = "ada@harbour.example";
 const ISSUER: &str = "https://accounts.example";
 
-/// Creates an authority and the certificate of an identity, and gives the key of the latter to cosign.
+/// Creates an authority and the certificate of an identity, and imports the identity's key into cosign.
 fn certify(work: &Workspace, folder: &str) -> Result<()> {
     let mut authority = CertificateParams::default();
     authority
@@ -25,7 +25,7 @@ fn certify(work: &Workspace, folder: &str) -> Result<()> {
     work.write(&format!("{folder}/ca.pem"), &root)?;
     let issuer = Issuer::new(authority, key);
     let mut leaf = CertificateParams::default();
-    // Without a log, cosign takes this for the time of the signature.
+    // Without a transparency log, cosign uses this as the time of the signature.
     leaf.not_before = rcgen::date_time_ymd(2025, 1, 1);
     leaf.subject_alt_names = vec![SanType::Rfc822Name(SUBJECT.try_into()?)];
     leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -99,14 +99,14 @@ async fn what_an_identity_signed_with_cosign_ork_verifies_by_the_root_alone() ->
     Ok(())
 }
 
-/// Signs with cosign, and creates `root.json`, by which cosign verifies.
+/// Signs with cosign, and creates `root.json`, the trusted root that cosign verifies with.
 fn sign_with_cosign(work: &Workspace, reference: &str, ours: &str) -> Result<()> {
     let sign = format!(
         "sign --key ours/signer.key --certificate ours/leaf.pem --certificate-chain ours/ca.pem --yes \
          --use-signing-config=false --tlog-upload=false --new-bundle-format=false {reference}"
     );
     work.tool("cosign", &sign)?.ok()?;
-    // The genuine program makes its root from the certificate, and both programs accept it.
+    // cosign creates the trusted root from the certificate, and both programs accept it.
     let fulcio =
         "url=https://ca.example,certificate-chain=ours/ca.pem,start-time=2024-01-01T00:00:00Z";
     let create = format!("trusted-root create --fulcio={fulcio} --out root.json");

@@ -53,7 +53,7 @@ async fn no_entry_of_the_index_is_lost_to_pushes_at_the_same_time() -> Result<()
             let listed = client()
                 .list_artifact(&folder, pattern(number), &Digest::of(b""))
                 .await;
-            // The entry is there even where the merged list was contended.
+            // The entry is stored even if the update of the merged list failed because of contention.
             if let Err(error) = &listed {
                 assert!(
                     matches!(error, orkestra_registry::Error::Contended(..)),

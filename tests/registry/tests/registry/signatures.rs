@@ -9,7 +9,7 @@ const COSIGN_SIGN: &str =
     "sign --key cosign.key --yes --use-signing-config=false --tlog-upload=false";
 const COSIGN_VERIFY: &str = "verify --insecure-ignore-tlog=true --key";
 
-/// Pushes an artifact, and creates a key pair with cosign; returns the reference with its digest.
+/// Pushes an artifact, and creates a key pair with cosign. Returns the reference with its digest.
 fn pushed(work: &Workspace, host: &str) -> Result<String> {
     work.tool("cosign", "generate-key-pair")?.ok()?;
     let pushed = work
@@ -46,7 +46,7 @@ async fn what_cosign_signs_ork_verifies_and_another_key_does_not_do() -> Result<
             refused.contains("not signed with the given key"),
             "{refused}"
         );
-        // The other format is missing: a downgrade, in one direction or the other.
+        // The other format is missing, as in a downgrade attack.
         let other = if format == "bundle" {
             "simple"
         } else {
@@ -58,7 +58,7 @@ async fn what_cosign_signs_ork_verifies_and_another_key_does_not_do() -> Result<
             ))?
             .fails(1)?;
         assert!(refused.contains("this format is not accepted"), "{refused}");
-        // A tag that moves to other content is not signed.
+        // The new content of a moved tag is not signed.
         work.write("shop/katalog.yaml", &KATALOG.replace("a: b", "a: c"))?;
         let place = reference.split('@').next().context("no digest")?;
         work.ork(&format!("push shop oci://{place}:1.2.0 --force"))?
@@ -90,7 +90,7 @@ async fn what_ork_signs_cosign_verifies_beside_its_own() -> Result<()> {
         let host = format!("{}/own{}", registry.host, flags.len());
         let reference = pushed(&work, &host)?;
         let before = work.tool("cosign", &format!("{COSIGN_VERIFY} cosign.pub {reference}"))?;
-        assert_ne!(before.code, 0, "nothing is signed yet");
+        assert_ne!(before.code, 0, "an unsigned artifact is verified");
         work.ork(&format!("sign {reference} --key cosign.key {flags}"))?
             .ok()?;
         work.tool("cosign", &format!("{COSIGN_VERIFY} cosign.pub {reference}"))?
@@ -99,8 +99,8 @@ async fn what_ork_signs_cosign_verifies_beside_its_own() -> Result<()> {
             .ork(&format!("verify {reference} --key cosign.pub -o json"))?
             .json()?;
         assert_eq!(verified["format"], format);
-        // A second signature in addition to the first, by the other tool. If there is a bundle, cosign ignores older
-        // signatures.
+        // The other tool adds a second signature. If there is a bundle, cosign ignores signatures in the older format, so the
+        // second one has the format of the first.
         work.shell("mkdir second && cd second && cosign generate-key-pair")?
             .ok()?;
         let old = if format == "simple" {

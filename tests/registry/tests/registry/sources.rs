@@ -51,7 +51,7 @@ async fn a_komposer_is_validated_rendered_locked_and_compared() -> Result<()> {
     assert!(changed.out.contains("\"b\" → \"c\""), "{}", changed.out);
     work.ork(&format!("diff {host}/k/shop:1.2.0 {host}/k/shop:1.2.0"))?
         .ok()?;
-    // An artifact of another tool.
+    // An artifact that another tool pushed.
     let oras =
         "oras push --plain-http --artifact-type application/vnd.orkestra.pattern.v1+tar+gzip";
     work.shell(&format!(

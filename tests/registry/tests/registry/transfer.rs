@@ -193,7 +193,7 @@ async fn a_registry_that_is_away_gives_exit_code_3() -> Result<()> {
     Ok(())
 }
 
-/// A size of more than one chunk of an upload.
+/// The blob is larger than one chunk of an upload.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_blob_goes_in_pieces_and_comes_back_whole() -> Result<()> {
     let registry = Registry::start(Access::Anonymous).await?;
@@ -212,7 +212,7 @@ async fn a_large_blob_goes_in_pieces_and_comes_back_whole() -> Result<()> {
     assert_eq!(sent, [8 << 20, 16 << 20, 20_000_000]);
     assert!(
         !client.push_blob(&repository, &content, |_| ()).await?,
-        "it is not sent twice"
+        "an existing blob was sent again"
     );
     let blob = orkestra_registry::Descriptor::of("a", &content);
     assert_eq!(
