@@ -293,7 +293,7 @@ mod tests {
         let why = Some("`kubectl apply` declares it");
         let applied = by(r#"{"spec":{"a":{"b":"X"},"new":null}}"#);
         assert_eq!(of(&applied, "spec.a.b"), why);
-        assert_eq!(of(&applied, "spec.new.field"), why, "as nothing");
+        assert_eq!(of(&applied, "spec.new.field"), why, "null above it");
         assert_eq!(of(&by(r#"{"spec":{"a":{"c":1}}}"#), "spec.a.b"), None);
         assert_eq!(of(&by("{"), "spec.a.b"), None);
     }
@@ -330,7 +330,7 @@ mod tests {
             assert_eq!(
                 of(&holds, "spec.list.x"),
                 Some("`spec.list` is a list"),
-                "the nearer reason"
+                "a list takes precedence"
             );
         }
         let chart = json!({ "labels": { "app.kubernetes.io/instance": "x" }, "ownerReferences": [{ "kind": "Shop", "name": "books" }] });

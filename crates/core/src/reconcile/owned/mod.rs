@@ -289,7 +289,7 @@ pub(super) mod tests {
         );
         for another in [&edit, &ours] {
             assert!(!covered(another, "data"), "{another}");
-            // No manager owns a part of it: it is atomic.
+            // The list is atomic: no manager owns a part of it.
             assert!(covered(another, "list"), "{another}");
         }
         let whole = entry("kubectl-edit", "Update", r#"{"f:data":{".":{}}}"#);
