@@ -1,7 +1,7 @@
-//! Other owners of custom resource fields that would be normalized.
+//! Other owners of the custom resource's fields that `normalize` would change.
 //!
-//! A field that another client declares is not ours to write: `kubectl apply`, another manager's apply, and `GitOps` tools
-//! restore their declared value, and two writers of one field never stop.
+//! The operator does not write a field that another client declares: `kubectl apply`, the apply of another field manager, and
+//! `GitOps` tools restore their declared value, so that both would write the field again and again.
 
 use super::{
     metadata::in_metadata,

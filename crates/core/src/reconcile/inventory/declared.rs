@@ -1,4 +1,4 @@
-//! The declarations of accepted revisions: what may be found on custom resources, and where their children may be.
+//! The kinds, marks and namespaces that accepted revisions declare: the marks of custom resources, and the places of children.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The ownership of an object's fields: `metadata.managedFields`, read into trees that siblings share.
+//! The ownership of an object's fields: `metadata.managedFields`, decoded into trees that equal entries of objects share.
 //!
 //! Source: Kubernetes API reference, `FieldsV1`: `f:<name>` is a field, `k:{…}` a list item by its keys, `v:…` a set's value,
 //! `i:<n>` an item by position, `.` the path itself.
