@@ -1,4 +1,4 @@
-//! What is known about sources, so that an unchanged one costs one small request.
+//! A cache of fetched sources: an unchanged source costs one small request.
 
 use std::{collections::HashMap, sync::Arc};
 
