@@ -158,7 +158,7 @@ fn stays(
     prop_assert_eq!(
         look_at(between).holds,
         said.holds,
-        "changed at {}",
+        "the result changed at {}",
         between
     );
     let last = Timestamp::from_nanosecond(until.as_nanosecond() - 1).unwrap();
