@@ -278,7 +278,7 @@ mod tests {
         let command = Command::new("/nonexistent/server");
         let mut child = spawn_guarded(&command, &folder.path().join("log")).expect("sh starts");
         assert_eq!(
-            child.wait(Duration::from_secs(10)).expect("exit status").code(),
+            child.wait(Duration::from_secs(10)).expect("it ends").code(),
             Some(127)
         );
     }

@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(
             streak.failing(patience, at(60)),
             None,
-            "reported too early"
+            "reported before 60 s of failures"
         );
         assert_eq!(streak.failing(patience, at(91)).as_deref(), Some("at 81"));
         assert_eq!(
