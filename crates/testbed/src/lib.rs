@@ -1,5 +1,5 @@
-//! A genuine Kubernetes control plane for tests and for manual use: etcd, `kube-apiserver` and `kube-controller-manager`, optionally
-//! `kube-scheduler` and kwok with one fake node, all on loopback, built from pinned Go modules.
+//! A genuine Kubernetes control plane for tests and for manual use: etcd, `kube-apiserver` and `kube-controller-manager`, and
+//! optionally `kube-scheduler` and kwok with one fake node, all on loopback, built from pinned Go modules.
 //!
 //! ```text
 //! hack/control-plane/build ─► assets ─┐

@@ -28,8 +28,8 @@ impl Asked {
     }
 }
 
-/// Answers reviews: the tokens `reader` and `nosy` are valid, for users of those names; `reader` may get metrics and paths that begin
-/// with `/katalog/marsh`.
+/// Answers reviews: the tokens `reader` and `nosy` are valid, for users of those names; `reader` may get metrics, and paths that
+/// begin with `/katalog/marsh`.
 fn answer(path: &str, body: &Value) -> Value {
     if path == "/apis/authentication.k8s.io/v1/tokenreviews" {
         let token = body["spec"]["token"].as_str().unwrap();
