@@ -126,7 +126,7 @@ mod tests {
         CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
     }
 
-    /// True if a client that trusts `ca` accepts the certificate for `host` at that second.
+    /// Returns true if a client that trusts `ca` accepts the certificate for `host` at the time `second`.
     fn is_believed(ca: &str, pem: &str, host: &str, second: i64) -> bool {
         let mut roots = RootCertStore::empty();
         roots.add(certificate(ca)).unwrap();

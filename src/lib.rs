@@ -1,21 +1,21 @@
 //! An operator of operators: it compiles Katalogs and runs the operators that they declare.
 //!
 //! ```text
-//!  meta ── starts, reconfigures, stops ──► runtime (one operator a CRD) ──► client ──► the cluster
+//!  meta ── starts, reconfigures, stops ──► runtime (one operator per CRD) ──► client ──► the cluster
 //!   │ publishes                              │ counts        │ reports
 //!   ▼                                        ▼               ▼
 //!  server (probes, /katalog)              metrics          events
 //! ```
 //!
-//! `gateway` answers the API server's webhooks, in each of them and alone.
+//! `gateway` answers the API server's webhooks, in every replica, or in a separate process.
 //!
-//! Of several such processes one is active; `lead` elects it, and keeps the others from writing.
+//! One of several replicas is active: `lead` elects it, and prevents writes by the others.
 //!
-//! Without a cluster: `files` finds, reads and compiles Katalogs, `render` shows what they would create, `diff` what they would
-//! change in a cluster, `publish` makes artifacts for
-//! registries, and `init` writes a first one. `install` brings Orkestra itself into a cluster. `simulate` and `e2e` test them: in memory, and on a cluster.
+//! Commands: `files` finds, reads and compiles Katalogs, `render` prints the objects that they create, and `diff` the changes that
+//! they make to a cluster. `publish` builds artifacts for registries, and `init` writes a first Katalog. `install` installs
+//! Orkestra in a cluster. `simulate` tests Katalogs in memory, `e2e` on a cluster.
 //!
-//! The pure part, the language, plans and the pass itself, is in `orkestra-core`.
+//! The language, plans and the reconcile pass, which do no I/O, are in `orkestra-core`.
 
 mod certificates;
 pub mod cli;

@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(
             fs::read_dir(folder.path()).unwrap().count(),
             2,
-            "nothing is left beside"
+            "a temporary file is left"
         );
     }
 

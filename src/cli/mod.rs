@@ -275,7 +275,7 @@ mod tests {
         for command in ["validate", "generate rbac", "render --cr c"] {
             for files in ["-f a", "-k a", "a"] {
                 let line = match files {
-                    // Arguments after `--cr` are custom resources.
+                    // The file is placed before `--cr`: arguments after `--cr` are custom resources.
                     "a" => format!("ork {}", command.replace(" --cr c", " a --cr c"))
                         .replace("validate", "validate a")
                         .replace("rbac", "rbac a"),

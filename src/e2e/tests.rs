@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{compose::DiskFiles, external};
 
-/// A folder with programs that precede those of the machine in `PATH`.
+/// A folder with scripts that precede the machine's programs in `PATH`.
 struct Programs(TempDir);
 
 impl Programs {
@@ -88,7 +88,7 @@ fn first(spec: &E2eSpec) -> ProgramCall<'_> {
     all.swap_remove(0)
 }
 
-/// Prints its arguments, and responds to requests for Pods and Leases.
+/// A replacement of `kubectl` that prints its arguments, and responds to requests for Pods and Leases.
 const KUBECTL: &str = r#"case "$*" in
   "get lease"*) printf 'web-7_0af3' ;;
   "get pods"*) printf 'web-9 web-2' ;;
@@ -166,7 +166,7 @@ async fn a_program_that_is_missing_is_not_waited_for() {
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_ended_with_what_it_started() {
     let programs = Programs::new(&[]);
-    // The pipe stays open as long as any of the processes runs.
+    // The pipe stays open while any of the processes runs.
     let spec = spec("commands: [{ run: 'mkfifo held; sleep 600 >held & cat held; sleep 600' }]");
     let ended = programs
         .run(&first(&spec), Duration::from_millis(300))

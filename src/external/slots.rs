@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// As many places as the caller gets without waiting, up to `most`.
+    /// Takes slots until the caller would have to wait, at most `most`.
     fn fill(places: &Arc<CallSlots>, host: &str, caller: &Caller, most: usize) -> Vec<CallSlot> {
         (0..most)
             .map_while(|_| places.take(host, caller).now_or_never())
@@ -248,14 +248,14 @@ mod tests {
         let held = fill(&places, "h", &first, 500);
         assert!((8..=10).contains(&held.len()), "{}", held.len());
         let other = fill(&places, "h", &second, 500);
-        assert!(!other.is_empty(), "another namespace of the operator");
+        assert!(!other.is_empty(), "another namespace has no slot");
         let many: Vec<CallSlot> = (0..100)
             .flat_map(|n| fill(&places, "h", &caller("ponds", &format!("n{n}")), 500))
             .collect();
         let all = held.len() + other.len() + many.len();
-        assert!(all <= CALLS_A_HOST / 8 * 7, "{all} of one operator");
+        assert!(all <= CALLS_A_HOST / 8 * 7, "{all} slots of one operator");
         assert!(!fill(&places, "h", &caller("lakes", "a"), 1).is_empty());
-        assert_eq!(places.waiting(), 0, "who gives up waits no longer");
+        assert_eq!(places.waiting(), 0, "a dropped request still waits");
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
         assert!((&mut first).now_or_never().is_none());
         assert!((&mut second).now_or_never().is_none());
         held.pop();
-        assert!((&mut first).now_or_never().is_none(), "it holds three");
+        assert!((&mut first).now_or_never().is_none(), "it has three slots");
         let taken = second.await;
         of_hog.clear();
         drop(taken);
@@ -321,7 +321,7 @@ mod tests {
         let mut waiting = Box::pin(places.take("h", &who));
         assert!((&mut waiting).now_or_never().is_none());
         held.pop();
-        assert_eq!(places.waiting(), 0, "it is granted");
+        assert_eq!(places.waiting(), 0, "not granted yet");
         drop(waiting);
         assert_eq!(places.0.lock().process.all, CALLS_A_HOST - 1);
     }

@@ -1,4 +1,4 @@
-//! Files and folders in realistic arrangements.
+//! Validation of files and folders: which files are read, and how problems are reported.
 
 use std::{fs, path::Path};
 
@@ -17,7 +17,7 @@ spec:
     - { name: v1, served: true, storage: true, schema: { openAPIV3Schema: { type: object } } }
 ";
 
-/// A Katalog whose only entry contains `declared`.
+/// Returns a Katalog whose only entry contains `declared`.
 fn katalog(declared: &str) -> String {
     format!(
         "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {{ name: waters }}\nspec:\n  crds:\n    pond:\n      {declared}\n"
@@ -42,7 +42,7 @@ async fn validated(folder: &TempDir, paths: &[&str]) -> Validated {
     validate(&paths).await
 }
 
-/// Problems as `file:line code`, with the file relative to its folder.
+/// Returns the problems as `file:line code`, with the path relative to the folder.
 fn reported(folder: &TempDir, found: &Validated) -> Vec<String> {
     let line = |problem: &Diagnostic| {
         let file = Path::new(problem.file.as_deref().unwrap_or_default());
@@ -85,7 +85,7 @@ async fn templates_of_charts_and_pipes_in_a_folder_are_passed_over() {
     let found = validated(&folder, &["."]).await;
     assert_eq!(reported(&folder, &found), [""; 0]);
     assert_eq!(found.katalogs.len(), 1);
-    // A file that is named explicitly is checked.
+    // A file that is passed explicitly is always checked.
     let found = validated(&folder, &["chart/templates/service.yaml"]).await;
     assert_eq!(reported(&folder, &found).len(), 1);
 }
@@ -121,7 +121,7 @@ async fn a_path_without_a_katalog_is_an_error_that_names_it() {
     assert_eq!(reported(&folder, &found), ["s.yaml NoDocument"]);
     let found = validated(&folder, &["gone.yaml", "k.yaml"]).await;
     assert_eq!(reported(&folder, &found), ["gone.yaml Unreadable"]);
-    assert_eq!(found.katalogs.len(), 1, "the others are checked");
+    assert_eq!(found.katalogs.len(), 1, "the other file is skipped");
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn text_that_is_no_text_is_reported() {
     }
 }
 
-/// A sample of a code as files, with the definitions in the file that `crdFile` names.
+/// Writes the sample of a diagnostic code to files, with the CRDs in the file that `crdFile` names.
 fn of_sample(sample: &str) -> TempDir {
     let (crds, others): (Vec<&str>, Vec<&str>) = sample
         .split("---\n")

@@ -239,7 +239,7 @@ mod tests {
             *config,
             json!({ "url": "https://h/convert", "caBundle": "bmV3" })
         );
-        // One that somebody has removed is not ours to bring back.
+        // A conversion that another client removed from the CRD is not restored.
         let mut plain = definition(&["v1", "v2"]).to_json();
         plain["spec"]["conversion"] = json!({ "strategy": "None" });
         assert!(Kept::of(name, &Node::from(&plain)).is_none());

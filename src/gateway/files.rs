@@ -236,20 +236,20 @@ mod tests {
         let (keys, differs) = after(keys, second.clone(), at(1000));
         assert!(differs && keys.authorities().contains(&first.authority));
         assert!(keys.authorities().contains(&second.authority));
-        // Read again: the same.
+        // The same files are read again, and nothing has changed.
         let (keys, differs) = after(keys, second.clone(), at(1010));
         assert!(!differs);
         assert!(!is_due(&keys, at(1010), at(1000), None));
-        // The leader, half a minute after it has written the configurations; others after three minutes.
+        // The leader switches 30 s after it has written the configurations, other replicas after three minutes.
         assert!(!is_due(&keys, at(1029), at(1000), Some(at(1000))));
         assert!(is_due(&keys, at(1030), at(1000), Some(at(1000))));
         assert!(!is_due(&keys, at(1179), at(1000), None));
         assert!(is_due(&keys, at(1180), at(1000), None));
-        // An expired certificate does not wait.
+        // An expired certificate is replaced without delay.
         assert!(is_due(&keys, at(3000), at(2999), None));
         let keys = keys.promoted();
         assert!(!is_due(&keys, at(9000), at(1000), None));
-        // Other replicas may serve the first one still.
+        // Other replicas may still serve the first certificate, so its authority stays trusted.
         assert!(keys.authorities().contains(&first.authority));
     }
 

@@ -252,7 +252,7 @@ mod tests {
             keys.rotation(&desired, at(2100), None),
             Rotation::Wait(at(3000))
         );
-        // A twentieth of its life is too long: half a minute is enough.
+        // The wait is 30 s at most: a twentieth of the certificate's lifetime would be longer.
         let trusted = Some(at(2100));
         assert_eq!(
             keys.rotation(&desired, at(2129), trusted),
@@ -266,7 +266,7 @@ mod tests {
         let keys = keys.promoted();
         assert!(keys.authorities().contains(&before.authority));
         assert_eq!(keys.serving.issued, at(2000));
-        // The authority of a certificate that has expired is not trusted any more.
+        // The authority of an expired certificate is no longer trusted.
         let keys = keys.with_next(pair(4000), at(4000));
         assert!(!keys.authorities().contains(&before.authority));
     }

@@ -252,7 +252,7 @@ mod tests {
         }
         let called = configuration(&["wrong"], "old");
         assert_eq!(silent.without(&desired, &called), Some(desired.clone()));
-        // Another one of that address does not count.
+        // A live webhook with the same address and another name does not count as the same webhook.
         let mut other = called.clone();
         other["webhooks"][0]["name"] = json!("other");
         assert_eq!(silent.without(&desired, &other), Some(own));

@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(queues.seat("flood").await.unwrap_err(), QueueFull);
         let mut other = Box::pin(queues.seat("other"));
         assert!(other.as_mut().now_or_never().is_none());
-        // One of the flood was first in order; the other operator is next.
+        // A request of the flood was queued first and gets the seat; the next one goes to the other operator.
         drop(held.remove(0));
         let second = flood[0].as_mut().now_or_never().unwrap().unwrap();
         assert!(other.as_mut().now_or_never().is_none());
@@ -203,7 +203,7 @@ mod tests {
         let mut third = Box::pin(queues.seat("slow"));
         assert!(third.as_mut().now_or_never().is_none());
         let other = queues.seat("other").now_or_never().unwrap().unwrap();
-        // A seat that others leave is not for it either.
+        // The operator has its share, so it does not get a seat that another operator frees either.
         drop(other);
         assert!(third.as_mut().now_or_never().is_none());
         drop(slow.pop());
@@ -220,7 +220,7 @@ mod tests {
         let mut given_up = Box::pin(queues.seat("a"));
         assert!(given_up.as_mut().now_or_never().is_none());
         drop(given_up);
-        // This one has its seat and is dropped before it looks.
+        // This request is granted a seat, and is dropped before it is polled again.
         let mut unseen = Box::pin(queues.seat("a"));
         assert!(unseen.as_mut().now_or_never().is_none());
         drop(held);

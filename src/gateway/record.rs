@@ -139,7 +139,7 @@ spec:
             let back = convert(plan, new, "water.example/v1").unwrap();
             assert_eq!(back.to_json()["spec"]["name"], "reed");
         }
-        // The record of the restored conversion is the same, so nothing is written for it.
+        // The restored conversion has the same record, so it causes no write.
         assert_eq!(text(&recorded), Some(record));
     }
 
@@ -153,7 +153,7 @@ spec:
         let mut broken: Value = serde_json::from_str(&record).unwrap();
         broken["declared"]["conversion"]["paths"] = json!([]);
         assert!(conversion_of(&definition(Some(&broken.to_string()))).is_none());
-        // A path that does not compile is left out, and the other one converts.
+        // A conversion path that does not compile is left out; the other path still converts.
         let mut half: Value = serde_json::from_str(&record).unwrap();
         half["declared"]["conversion"]["paths"][0]["spec"]["title"] = json!("{{ nothing | }}");
         let half = conversion_of(&definition(Some(&half.to_string())));

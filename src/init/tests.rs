@@ -43,7 +43,7 @@ async fn what_is_made_is_valid_and_renders_to_what_it_expects() {
     }
 }
 
-/// The first line of the Katalog names a schema in the same folder, which accepts the Katalog.
+/// Checks that the first line of the Katalog names a schema in the same folder, which accepts the Katalog.
 fn assert_editors_are_helped(root: &Path) {
     let katalog = fs::read_to_string(root.join(KATALOG)).unwrap();
     let first = katalog.lines().next().unwrap();
@@ -60,7 +60,7 @@ fn assert_editors_are_helped(root: &Path) {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// `kubectl get` shows the condition, and a new object is in progress.
+/// Checks that `kubectl get` shows the condition, and that a new object is in progress.
 fn assert_columns(root: &Path) {
     let crd = fs::read_to_string(root.join(CRD)).unwrap();
     let crd: serde_json::Value = serde_saphyr::from_str(&crd).unwrap();
@@ -101,7 +101,7 @@ async fn nothing_is_overwritten() {
     assert!(matches!(again, Err(Error::NotEmpty(_))), "{again:?}");
     let file = folder.path().join("katalog.yaml");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
-    assert!(scaffold.write(&file).await.is_err(), "a file is no folder");
+    assert!(scaffold.write(&file).await.is_err(), "the target is a file");
 }
 
 #[test]

@@ -137,7 +137,7 @@ mod tests {
             leadership.while_leading(sleep(Duration::from_secs(50))),
             async {
                 sleep(Duration::from_secs(2)).await;
-                assert!(!leadership.leads(), "by the clock");
+                assert!(!leadership.leads(), "leads after the end of the Lease");
                 leadership.publish(LeaderStatus::default())
             }
         );

@@ -324,8 +324,8 @@ mod tests {
     use super::{super::testing, *};
     use crate::runtime::OperatorProblem;
 
-    /// The race after a restart: the watch of a kind that only the newest revision declares is refused before the others
-    /// have synced. That is a problem to report, and no reason to give up the revision that works.
+    /// A race after a restart: the watch of a kind that only the newest revision declares is refused before the other watches have
+    /// synced. The problem is reported, and the operator keeps the revision that works.
     #[test]
     fn an_operator_that_reports_a_problem_while_its_caches_fill_has_not_settled() {
         let plan = testing::operator("Pond");

@@ -175,15 +175,15 @@ mod tests {
         let (mut failures, now) = (Failures::default(), Instant::now());
         let first = fail(&mut failures, true, now);
         assert_eq!(failures.error(&key()), Some("no"));
-        assert!(failures.due(&key(), first.serial).is_none(), "it drains");
+        assert!(failures.due(&key(), first.serial).is_none(), "not drained");
         assert!(!failures.drained(&key(), first.serial));
         assert!(failures.due(&key(), first.serial).is_some());
         assert_eq!(failures.error(&key()), None);
-        assert!(failures.due(&key(), first.serial).is_none(), "it runs");
+        assert!(failures.due(&key(), first.serial).is_none(), "is running");
         let second = fail(&mut failures, false, now);
         assert!(
             failures.due(&key(), first.serial).is_none(),
-            "another failure"
+            "an old failure"
         );
         assert!(failures.due(&key(), second.serial).is_some());
     }
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn an_operator_that_is_to_stop_stops_when_its_writes_have_ended_and_never_starts_again() {
         let (mut failures, now) = (Failures::default(), Instant::now());
-        assert!(failures.stop(&key()), "nothing is known of it");
+        assert!(failures.stop(&key()), "it has no failure");
         let restart = fail(&mut failures, true, now);
         assert!(!failures.stop(&key()));
         assert!(failures.drained(&key(), restart.serial));

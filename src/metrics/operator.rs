@@ -222,7 +222,7 @@ mod tests {
             format!("orkestra_resource_count{{{base},version=\"v1\"}} 7"),
             format!("orkestra_build_info{{version=\"{}\"}} 1", crate::VERSION),
         ] {
-            assert!(said.contains(&line), "{line} is not in\n{said}");
+            assert!(said.contains(&line), "{line} is missing in\n{said}");
         }
         drop(active);
         let rests = format!("orkestra_workers_active{{{base},version=\"v1\"}} 0");

@@ -13,7 +13,7 @@ fn every_metric_starts_with_our_prefix_and_has_help() {
     for metric in OPERATORS.iter().chain(PROCESS) {
         assert!(names.insert(metric.name), "{}", metric.name);
         assert!(metric.name.starts_with("orkestra_"), "{}", metric.name);
-        // Prometheus permits more; the library's registry only sees the metrics of the process.
+        // The names are stricter than those of Prometheus. The library checks only the names of the process's metrics.
         let is_plain = |word: &&str| {
             word.bytes()
                 .all(|byte| byte == b'_' || byte.is_ascii_lowercase())

@@ -234,7 +234,7 @@ mod tests {
         let figures = webhooks.figures(&katalog, "site").unwrap();
         assert_eq!((figures.validations, figures.denials), (200, 100));
         assert_eq!((figures.conversions, figures.conversion_failures), (3, 1));
-        // The latest hundred: 0 and 102 to 200.
+        // The percentile is that of the latest hundred durations: 0 ms, and 102 ms to 200 ms.
         assert_eq!(figures.p95, Duration::from_millis(195));
         assert_eq!(figures.average, Duration::from_micros(149_490));
     }

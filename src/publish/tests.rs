@@ -1,4 +1,4 @@
-//! Folders that are pushed or rejected.
+//! Artifacts from folders: their summary, and the folders that are rejected.
 
 use std::fs;
 

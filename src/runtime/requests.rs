@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the requests of a cluster with two pages of `ConfigMap`s; the paths that it was asked are put into `asked`.
+    /// Returns a client of a cluster with two pages of `ConfigMap`s, which appends the paths of its requests to `asked`.
     fn requests(asked: &Arc<Mutex<Vec<String>>>) -> Requests {
         let asked = Arc::clone(asked);
         let service = service_fn(move |request: Request<Body>| {

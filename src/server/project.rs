@@ -309,7 +309,7 @@ mod tests {
             value,
             json!([[{"n": 1}, false], [{"n": null}, true], [{}, false]])
         );
-        // An index that no list has.
+        // The index is beyond the end of every list.
         let far = WantedParts::at(&["4000000000", "x"], 20);
         assert_eq!(read(&far, "[1, 2]").0, json!({}));
     }

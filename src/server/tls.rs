@@ -237,8 +237,8 @@ mod tests {
         assert!(matches!(other, Error::Key { .. }), "{other}");
         write(&first, &first);
         let tls = Tls::read(&certificate, &key).unwrap();
-        assert!(!tls.renew().unwrap(), "nothing has changed");
-        // Half of a change is not valid: the previous certificate stays.
+        assert!(!tls.renew().unwrap(), "the files are equal");
+        // Only one of the two files has changed, so they do not match: the previous certificate stays in use.
         write(&second, &first);
         assert!(tls.renew().is_err());
         assert_eq!(tls.current.0.load().cert[0], *first.cert.der());

@@ -61,7 +61,7 @@ impl Desk {
         path
     }
 
-    /// A Simulate whose spec has these lines in addition to its inputs.
+    /// Writes a Simulate whose spec consists of its inputs and these lines.
     fn simulate(&self, name: &str, spec: &str) -> PathBuf {
         let lines: Vec<_> = spec.lines().map(|line| format!("  {line}\n")).collect();
         let lines = lines.concat();
@@ -81,7 +81,7 @@ impl Desk {
     }
 }
 
-/// The problems, one line each.
+/// Returns the problems, one per line.
 fn reported(simulated: &Simulated) -> Vec<String> {
     let line = |problem: &orkestra_core::diagnostics::Diagnostic| {
         format!(
@@ -94,7 +94,7 @@ fn reported(simulated: &Simulated) -> Vec<String> {
     simulated.problems.iter().map(line).collect()
 }
 
-/// The differences of the checks that are not met.
+/// Returns the differences of the failed checks.
 fn diffs(simulated: &Simulated) -> Vec<String> {
     let checks = simulated.suites.iter().flat_map(|suite| &suite.checks);
     checks.flat_map(|check| check.diff.clone()).collect()
@@ -347,7 +347,7 @@ async fn init_writes_what_is_seen_and_keeps_the_rest_of_a_file() {
     assert!(simulated.is_passed(), "{}", to_text(&simulated));
     fs::remove_file(&file).unwrap();
     let text = init(&wanted(false)).await.unwrap();
-    // Its call has no answer.
+    // The call has no stubbed response.
     assert!(
         !text.contains("noErrors") && text.contains("status: \"False\""),
         "{text}"

@@ -1,4 +1,4 @@
-//! Which module uses which, read from the sources and compared with the table in ARCHITECTURE.md.
+//! The uses of modules by modules, read from the source files and compared with the table in ARCHITECTURE.md.
 //!
 //! A module is named by its crate and its first segment: `core::plan` is everything in `crates/core/src/plan`. The crates
 //! `ground`, `guard`, `sources`, `registry` and `charts`, which re-export what their modules have, count as one module each.

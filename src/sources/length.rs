@@ -1,5 +1,5 @@
-//! The length of files and functions: a file over 400 lines says in its header why it is one, and a function over 60 lines above
-//! itself.
+//! The length of files and functions: a file over 400 lines gives the reason in its header, and a function over 60 lines in a
+//! comment above it.
 
 use std::path::{Path, PathBuf};
 

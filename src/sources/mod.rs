@@ -1,4 +1,4 @@
-//! Rules that the sources follow.
+//! Tests of the source files: rules for structure, names, length and wording.
 
 mod imports;
 mod length;

@@ -1,4 +1,4 @@
-//! A type name stands for one thing: in each crate, two types that are not private have different names.
+//! Type names are unique: in each crate, two types that are not private have different names.
 
 use std::{
     collections::BTreeMap,

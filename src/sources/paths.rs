@@ -1,4 +1,4 @@
-//! The paths that a source names, without a parser of Rust: what stands left and right of `::`.
+//! The paths in a source file, found without a Rust parser: the identifiers to the left and right of `::`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The words of documents and messages: words that the glossary replaces are not used.
+//! The wording of documents and messages: words that the glossary replaces are not used.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The directories of the runtime: each uses only those above it, in the order of the map in `src/runtime/mod.rs`.
+//! The directories of the runtime: each uses only those above it in the map in `src/runtime/mod.rs`.
 
 use std::path::Path;
 

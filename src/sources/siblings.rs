@@ -1,7 +1,7 @@
-//! Modules below one parent do not use each other in a ring, at every level of every crate.
+//! Sibling modules have no cyclic uses, at any level of any crate.
 //!
-//! A submodule counts as the child of the parent that it lies below. A parent and its children may use each other: the file of a
-//! parent introduces its children and re-exports their items. A path through a re-export leads to the module that declares the item.
+//! A submodule counts as part of the sibling that contains it. A parent and its children may use each other: the file of a parent
+//! introduces its children and re-exports their items. A path through a re-export leads to the module that declares the item.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

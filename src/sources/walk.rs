@@ -1,4 +1,4 @@
-//! The walk of one object through the code, in ARCHITECTURE.md: the files and functions that it names exist.
+//! The walk of an object through the code, in ARCHITECTURE.md: the files and functions that it names exist.
 
 use std::path::Path;
 

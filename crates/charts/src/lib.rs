@@ -8,9 +8,9 @@
 //!  capabilities ────┘
 //! ```
 //!
-//! Nothing here reads a clock, a network or a disk: time and randomness are arguments. A chart is untrusted input: it
+//! The crate does not read a clock, a network or a disk: time and randomness are arguments. A chart is untrusted input: it
 //! results in documents or in an [`Error`], within the [`Budget`] of steps, bytes and depth. The differences from helm are
-//! listed in `docs/charts.md`; everything else is compared with helm's own output in the tests.
+//! listed in `docs/charts.md`; tests compare everything else with helm's output.
 //!
 //! ```
 //! use orkestra_charts::{Budget, Capabilities, Chart, Release, render};

@@ -328,7 +328,7 @@ mod tests {
         gate.set(Some(gate.clock().now() + Duration::from_secs(6)));
         let sleep = async {
             tokio::time::sleep(Duration::from_millis(10)).await;
-            // Tokio's timers do not see this time.
+            // Tokio's timers do not advance during suspend.
             up.fetch_add(3600, Ordering::SeqCst);
         };
         let write = send(&gate, Method::PATCH, Duration::from_millis(20));

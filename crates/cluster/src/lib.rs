@@ -3,9 +3,9 @@
 //! ```text
 //!  watch (informers: lists and watches, decoded from bytes into records)
 //!    │
-//!  requests (one request: its deadline, its errors) ──► reach (one breaker for the process)
+//!  requests (one request: its deadline, its errors) ──► reach (circuit breaker of the process)
 //!    │
-//!  gate (no writes without the lease) ──► client ──► flow (fair shares) ──► connections (HTTP/2)
+//!  gate (no writes without the Lease) ──► client ──► flow (fair shares) ──► connections (HTTP/2)
 //! ```
 
 pub mod client;

@@ -1,22 +1,22 @@
-//! The pure half of Orkestra: the Katalog language, its compilation to plans, and the reconcile pass.
+//! The part of Orkestra without I/O: the Katalog language, its compilation to plans, and the reconcile pass.
 //!
 //! ```text
-//!  text ── document ──► KatalogSpec ── compile ──► Plan ── reconcile ──► what is wanted of one custom resource
-//!            │ api: the types              ├── scope: a place in the document, and what is known there
-//!            │                             ├── resources: shorthand to whole objects
+//!  text ── document ──► KatalogSpec ── compile ──► Plan ── reconcile ──► Cycle: the wanted state of a custom resource
+//!            │ api: the types              ├── scope: a position in the document, and the names that it can use
+//!            │                             ├── resources: expands shorthand to whole objects
 //!            │                             ├── template: expressions and notes, over values
-//!            │                             ├── definitions, schema: what fields take and give
-//!            │                             └── enrich: what is added to children
-//!            └── diagnostics: what is wrong, and where
-//!  tests on a cluster ── e2e ──► calls, and what their answers come to
-//!  reasons: why something is as it is, and what follows
-//!  plan ── admission ──► verdicts about what is written, and policies of the API server; conversion ──► other versions
+//!            │                             ├── definitions, schema: the types of fields and values
+//!            │                             └── enrich: data that is added to children
+//!            └── diagnostics: problems and their positions
+//!  E2E documents ── e2e ──► calls, and the evaluation of their results
+//!  reasons: the reasons of conditions and Events, each with its class and retry rule
+//!  plan ── admission ──► verdicts about written objects, and policies of the API server; conversion ──► other versions
 //!  bytes of the API server ── decode ──► objects, for records
 //!  api ── reference ──► pages, `ork explain`, the schema for editors
-//!  somebody's manifests ── scaffold ──► a Katalog to begin with, for `ork init`
+//!  CRDs, manifests, charts ── scaffold ──► the draft of a Katalog, for `ork init`
 //! ```
 //!
-//! Nothing here does I/O, reads a clock or knows a Kubernetes client.
+//! The crate does no I/O, reads no clock and has no dependency on a Kubernetes client.
 
 pub mod admission;
 pub mod api;

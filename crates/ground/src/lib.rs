@@ -1,11 +1,11 @@
-//! The base of every part of Orkestra's process; it has no dependency on Kubernetes.
+//! Basic services of Orkestra's process; the crate has no dependency on Kubernetes.
 //!
-//! - [`Clock`] and [`Entropy`]: time of day and randomness, injected so that a run can be replayed.
-//! - [`BootClock`]: a clock that includes time in suspend.
+//! - [`Clock`] and [`Entropy`]: time of day and randomness, injected so that tests can control and replay them.
+//! - [`BootClock`]: a monotonic clock that includes the time in suspend.
 //! - [`Backoff`]: growing delays between retries.
 //! - [`chain`]: an error with its causes, for messages.
-//! - [`tasks`]: the only place where tasks start, with the consequence of each task's end.
-//! - [`changes`]: waiting for watched values.
+//! - [`tasks`]: the only place where tasks are started, with the consequence of each task's end.
+//! - [`changes`]: waits for changes of watched values.
 
 mod backoff;
 mod boot;

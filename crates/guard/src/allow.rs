@@ -181,7 +181,7 @@ mod tests {
         ];
         for (text, shown) in cases {
             assert_eq!(allow(text).to_string(), shown);
-            assert_eq!(allow(shown), allow(text), "what is shown can be written");
+            assert_eq!(allow(shown), allow(text), "the display form parses");
         }
     }
 

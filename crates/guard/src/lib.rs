@@ -1,4 +1,4 @@
-//! Outbound connections: the checks that restrict their targets, and one bounded HTTP exchange.
+//! Outbound connections: the checks that restrict their targets, and an HTTP exchange with limits.
 //!
 //! ```text
 //!  URL ── Target::parse ──► Guard: is the host permitted? ──► resolve once ──► Guard: every address? ──► connect to one of them ──► exchange

@@ -1,4 +1,4 @@
-//! Connections: by the machine's resolver, or by the caller.
+//! Connections, made with the machine's resolver or by a function of the caller.
 
 use std::{
     sync::Arc,

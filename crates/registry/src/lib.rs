@@ -8,8 +8,8 @@
 //!
 //! Guarantees: every response is limited in bytes and in time, regardless of the server. Content with a digest is checked
 //! against it before use. Credentials are sent only to their registry and to the token server that it names. A registry
-//! cannot lead to an address of a kind that it does not have itself: a registry on the internet cannot lead into a private
-//! network, and no registry to link-local addresses.
+//! cannot redirect to a kind of address that it does not have itself: a registry on the internet cannot redirect to a private
+//! network, and no registry can redirect to link-local addresses.
 
 pub mod artifact;
 mod auth;

@@ -1,4 +1,4 @@
-//! URLs in responses, and their names in messages.
+//! URLs in responses, and their form in messages.
 
 use http::{
     HeaderMap, Uri, header,

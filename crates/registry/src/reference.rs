@@ -341,7 +341,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(shown(text), expected, "{text}");
-            assert_eq!(shown(expected), expected, "what is shown can be read");
+            assert_eq!(shown(expected), expected, "the display form parses");
         }
     }
 

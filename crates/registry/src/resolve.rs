@@ -1,4 +1,4 @@
-//! Resolves names to addresses, and restricts the addresses of places other than the registry.
+//! Resolves host names to addresses, and restricts the addresses of hosts other than the registry.
 
 use std::{
     collections::BTreeSet,

@@ -1,8 +1,8 @@
 //! HTTP requests: permitted servers, timeouts and limits on sizes.
 //!
 //! ```text
-//!  Call ── to the registry itself ──► its own connections, with credentials
-//!    ▲  └─ to another place ────────► guarded connections: no credentials, restricted kinds of addresses
+//!  Call ── to the registry itself ──► connections to it, with credentials
+//!    ▲  └─ to another host ─────────► guarded connections: no credentials, restricted kinds of addresses
 //!    └──── a redirect, at most five ◄──┘
 //! ```
 

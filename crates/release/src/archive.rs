@@ -1,4 +1,4 @@
-//! Archives whose bytes depend on their files only.
+//! Reproducible archives: their bytes depend only on their files.
 
 use std::io::{self, Write as _};
 

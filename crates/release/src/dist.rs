@@ -1,4 +1,4 @@
-//! The folder of a release.
+//! Writes the folder of a release.
 
 use std::{
     ffi::OsStr,

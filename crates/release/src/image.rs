@@ -1,4 +1,4 @@
-//! The image, made without a daemon.
+//! Builds the image, without a daemon.
 //!
 //! Source: OCI image specification 1.1, "Image Layout", "Image Configuration", "Image Layer Filesystem Changeset".
 

@@ -1,4 +1,4 @@
-//! Builds what a release of Orkestra consists of, from its binary: the image, its SBOM and provenance, the chart's package and
+//! Builds the parts of a release of Orkestra from its binary: the image, its SBOM and provenance, the chart's package, and the
 //! checksums.
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //!  commit, Cargo.lock ──► provenance ┴──► referrers of the image, files of dist/
 //! ```
 //!
-//! Everything depends on its inputs only: files are sorted, times are [`Moment`], owners are fixed. Two builds of equal inputs have
+//! The output depends only on the inputs: files are sorted, times are [`Moment`], owners are fixed. Two builds of equal inputs have
 //! equal bytes.
 
 pub mod archive;

@@ -1,4 +1,4 @@
-//! Where an artifact comes from.
+//! The provenance of an artifact.
 //!
 //! Source: in-toto Statement v1; SLSA provenance v1.
 

@@ -1,4 +1,4 @@
-//! Pushes an image with what belongs to it.
+//! Pushes an image, its attached documents and its signature.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The software bill of materials: the crates that are linked into the binary.
 //!
-//! Source: `CycloneDX` 1.6 JSON; the package URLs of crates as purl's `cargo` type has them.
+//! Source: `CycloneDX` 1.6 JSON; package URL specification, type `cargo`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

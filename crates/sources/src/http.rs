@@ -1,4 +1,4 @@
-//! Requests over HTTP(S): guarded, conditional, bounded in time, bytes and redirects.
+//! Requests over HTTP(S): guarded, conditional, with limits on time, bytes and redirects.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which signatures are required: by the source itself, or by the policy of the runtime.
+//! The required signatures: those of the source itself, or those of the runtime's policy.
 
 use jiff::Timestamp;
 use orkestra_registry::{

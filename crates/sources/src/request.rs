@@ -1,4 +1,4 @@
-//! Requests of compositions, as sources.
+//! Converts the requests of compositions to sources.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What is fetched.
+//! The source of a fetch, as a Komposer names it.
 
 use std::path::PathBuf;
 

@@ -203,21 +203,21 @@ mod tests {
 
     #[test]
     fn a_watch_counts_once_and_a_half_line_waits_for_its_end() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("audit.log");
         let second = line("b", "ResponseComplete", "list");
         let (head, tail) = second.split_at(40);
         let first = line("a", "ResponseStarted", "watch");
-        std::fs::write(&path, format!("{first}\n{head}")).expect("written");
+        std::fs::write(&path, format!("{first}\n{head}")).expect("the log");
         let mut log = AuditLog::new(path.clone());
-        let mark = log.mark().expect("readable");
+        let mark = log.mark().expect("the log");
         assert_eq!(mark, Mark(1));
         let end = line("a", "ResponseComplete", "watch");
-        std::fs::write(&path, format!("{first}\n{head}{tail}\n{end}\n")).expect("written");
+        std::fs::write(&path, format!("{first}\n{head}{tail}\n{end}\n")).expect("the log");
         let verbs = |events: Vec<AuditEvent>| -> Vec<String> {
             events.into_iter().map(|event| event.verb).collect()
         };
-        assert_eq!(verbs(log.since(mark).expect("readable")), ["list"]);
-        assert_eq!(verbs(log.all().expect("readable")), ["watch", "list"]);
+        assert_eq!(verbs(log.since(mark).expect("the log")), ["list"]);
+        assert_eq!(verbs(log.all().expect("the log")), ["watch", "list"]);
     }
 }

@@ -249,32 +249,32 @@ mod tests {
 
     #[test]
     fn the_program_keeps_its_arguments_environment_and_pid() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder");
         let mut child = sh(r#"echo "$GREETING $$""#, &folder.path().join("log"));
-        let status = child.wait(Duration::from_secs(10)).expect("it ends");
+        let status = child.wait(Duration::from_secs(10)).expect("exit status");
         assert!(status.success());
         assert_eq!(child.log(), format!("hello {}\n", child.pid()));
     }
 
     #[test]
     fn sigterm_reaches_the_program_itself() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder");
         let script = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
         let mut child = sh(script, &folder.path().join("log"));
         let deadline = Instant::now() + Duration::from_secs(10);
         while !child.log().contains("ready") {
-            assert!(Instant::now() < deadline, "it never got ready");
+            assert!(Instant::now() < deadline, "the program is not ready");
             std::thread::sleep(Duration::from_millis(5));
         }
-        child.signal(Signal::Term).expect("it is sent");
-        let status = child.wait(Duration::from_secs(10)).expect("it ends");
+        child.signal(Signal::Term).expect("the signal is sent");
+        let status = child.wait(Duration::from_secs(10)).expect("exit status");
         assert_eq!(status.code(), Some(7));
         assert_eq!(child.log(), "ready\nbye\n");
     }
 
     #[test]
     fn a_program_that_does_not_exist_ends_with_the_shells_word_for_it() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder");
         let command = Command::new("/nonexistent/server");
         let mut child = spawn_guarded(&command, &folder.path().join("log")).expect("sh starts");
         assert_eq!(
@@ -285,17 +285,17 @@ mod tests {
 
     #[test]
     fn the_reaper_ends_what_is_registered_and_spares_what_is_gone() {
-        let scratch = tempfile::tempdir().expect("a folder");
+        let scratch = tempfile::tempdir().expect("a temporary folder");
         let sleep = || {
             let mut command = Command::new("sleep");
             command.arg("60").spawn().expect("sleep starts")
         };
         let (mut left, mut stranger, mut again) = (sleep(), sleep(), sleep());
         let data = scratch.path().join("data of two words");
-        std::fs::create_dir(&data).expect("a folder");
+        std::fs::create_dir(&data).expect("the folder is created");
         let own = scratch.path().join("reaper");
-        std::fs::create_dir(&own).expect("a folder");
-        // The stranger got the pid of a server that is gone; `again` one that was used twice.
+        std::fs::create_dir(&own).expect("the folder is created");
+        // The stranger has the pid of a server that has ended; `again` has a pid that was registered twice.
         let lines = format!(
             "pid {0}\npid {1}\nfolder {3}\ngone {1}\npid {2}\ngone {2}\npid {2}\n",
             left.id(),
@@ -303,7 +303,7 @@ mod tests {
             again.id(),
             data.display()
         );
-        std::fs::write(own.join("register"), lines).expect("written");
+        std::fs::write(own.join("register"), lines).expect("the register is written");
         let reaped = Command::new("sh")
             .arg("-c")
             .arg(include_str!("reaper.sh"))
@@ -313,12 +313,12 @@ mod tests {
             .status()
             .expect("sh starts");
         assert!(reaped.success());
-        let spared = stranger.try_wait().expect("a child").is_none();
-        stranger.kill().expect("ours");
-        stranger.wait().expect("ours");
-        assert!(spared, "the stranger lives");
-        assert!(!left.wait().expect("ended").success());
-        assert!(!again.wait().expect("ended").success());
+        let spared = stranger.try_wait().expect("its state").is_none();
+        stranger.kill().expect("the stranger is killed");
+        stranger.wait().expect("the stranger ends");
+        assert!(spared, "the reaper killed the stranger");
+        assert!(!left.wait().expect("it ends").success());
+        assert!(!again.wait().expect("it ends").success());
         assert!(!data.exists() && !own.exists());
     }
 }

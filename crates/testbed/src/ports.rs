@@ -33,8 +33,8 @@ mod tests {
 
     #[test]
     fn a_port_is_free_and_out_of_the_way_of_outgoing_connections() {
-        let port = free_port().expect("a port");
+        let port = free_port().expect("a free port");
         assert!((20_000..30_000).contains(&port));
-        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("nobody listens there");
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("the port is free");
     }
 }

@@ -190,7 +190,7 @@ mod tests {
         problem.hint("did you mean `fish`?")
     }
 
-    /// Returns the underlined text, by the columns that a terminal shows.
+    /// Returns the text that is underlined in the columns of a terminal.
     fn marked(source: &str, line: u32, column: u32) -> String {
         let text = plain_text(&render(&at(line, column), source));
         let lines: Vec<&str> = text.lines().collect();

@@ -1,4 +1,4 @@
-//! Sources on disk, and the pace of others.
+//! Sources on disk, and the intervals at which remote sources are fetched.
 
 mod remote;
 
@@ -107,7 +107,7 @@ async fn a_source_is_fetched_at_its_interval_and_its_last_artifact_survives_a_fa
         assert_eq!(paced.fetch(&request).await.unwrap().revision, "1");
     }
     assert_eq!(inner.calls.load(Ordering::SeqCst), 3);
-    // It is tried again soon, not at the next interval.
+    // A failed fetch is retried soon, not at the next interval.
     tokio::time::advance(Duration::from_secs(11)).await;
     inner.fails.store(false, Ordering::SeqCst);
     assert_eq!(paced.fetch(&request).await.unwrap().revision, "3");

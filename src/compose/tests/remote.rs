@@ -1,4 +1,4 @@
-//! Motifs of registries, from a server on the loopback interface.
+//! Motifs in registries, fetched from a server on the loopback interface.
 
 #![allow(
     clippy::unwrap_used,

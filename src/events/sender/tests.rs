@@ -15,18 +15,18 @@ use orkestra_ground::Clock;
 
 type Seen = Arc<Mutex<Vec<(Method, String, serde_json::Value)>>>;
 
-/// A cluster that records requests and answers with the code; 403 means that a permission is missing.
+/// A cluster that records requests and responds with `code`; the message for 403 reports a missing permission.
 fn cluster(code: u16) -> (Cluster, Seen) {
     cluster_that(code, "User \"ork\" cannot create resource \"events\"")
 }
 
-/// A cluster that records requests and answers with the code, and with the message if it is an error. In namespace `meadow` it
-/// accepts everything, in namespace `creek` the first request.
+/// A cluster that records requests and responds with `code`, and with `message` if it is an error. In namespace `meadow` it
+/// accepts all requests, in namespace `creek` the first one.
 fn cluster_that(code: u16, message: &'static str) -> (Cluster, Seen) {
     cluster_with(code, message, true)
 }
 
-/// The same; a review says that nothing is permitted in `meadow` if not `meadow_stays`, though requests there succeed.
+/// The same. Unless `meadow_stays`, self reviews report that nothing is permitted in `meadow`, although requests there succeed.
 fn cluster_with(code: u16, message: &'static str, meadow_stays: bool) -> (Cluster, Seen) {
     let seen = Seen::default();
     let log = seen.clone();
@@ -125,7 +125,7 @@ async fn the_same_words_become_a_series_and_other_words_a_new_event() {
 #[tokio::test]
 async fn events_are_dropped_and_counted_under_pressure() {
     let (sink, metrics, seen) = sink(200);
-    // The sender has not run yet: this runtime has one thread.
+    // The runtime has one thread, so the sender does not run before the first `await`.
     for serial in 0..CAPACITY + 7 {
         sink.publish(event(&serial.to_string()));
     }
@@ -155,7 +155,7 @@ async fn what_was_done_waits_for_other_requests_a_moment_and_what_is_wrong_does_
     };
     assert_eq!(notes(&seen), ["wrong"]);
     tokio::time::sleep(PATIENCE).await;
-    assert_eq!(notes(&seen), ["wrong", "done"], "it is not for ever");
+    assert_eq!(notes(&seen), ["wrong", "done"], "the Event is not sent");
     sink.publish(event("more"));
     drop(other);
     tokio::time::sleep(PATIENCE / 2).await;
@@ -191,7 +191,7 @@ async fn a_quota_of_a_namespace_is_no_problem_of_a_katalog() {
         sink.publish(event("one"));
     }
     sink.flush(Duration::from_secs(5)).await;
-    assert_eq!(seen.lock().len(), 1, "the namespace is paused");
+    assert_eq!(seen.lock().len(), 1, "the namespace is not paused");
     assert_eq!(metrics.events_dropped().get(), 2);
     assert_eq!(sink.problem(), None);
 }
@@ -223,7 +223,7 @@ async fn a_role_removed_in_one_namespace_is_no_problem_of_a_katalog_while_others
             "{:?}",
             sink.problem()
         );
-        // An Event that is accepted shows that the permission is granted again.
+        // An accepted Event shows that the permission is granted again.
         sink.publish(event_in("meadow"));
         sink.flush(Duration::from_secs(5)).await;
         assert_eq!(sink.problem(), None);

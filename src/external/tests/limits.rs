@@ -1,4 +1,4 @@
-//! Servers that hang, respond slowly, never end or send invalid data, and too many concurrent calls.
+//! Limits of calls: servers that hang, respond slowly, never end or send invalid data, and too many concurrent calls.
 
 use std::time::{Duration, Instant};
 
@@ -71,19 +71,19 @@ async fn nonsense_is_not_an_answer() {
     );
 }
 
-/// Makes as many calls to a hanging server as there are places, for these operators and namespaces.
+/// Starts 100 calls to a hanging server for each of these operators and namespaces, more than there are slots.
 async fn hang(client: &Client, url: &str, callers: &[(&str, &str)]) -> JoinSet<CallAnswer> {
     let mut calls = JoinSet::new();
     for (operator, namespace) in callers {
         for _ in 0..100 {
             let client = client.of_operator(operator).in_namespace(Some(namespace));
             let mut request = get(url);
-            // Even on a busy machine, no call releases its place before the test has checked.
+            // The timeout is so long that no call releases its slot before the assertions, even on a busy machine.
             request.timeout = Duration::from_mins(2);
             calls.spawn(async move { client.call(&request).await });
         }
     }
-    // Every call has requested its place once each task was polled.
+    // Every call has requested its slot once each task was polled.
     for _ in 0..1000 {
         tokio::task::yield_now().await;
     }
@@ -110,7 +110,7 @@ async fn a_host_that_hangs_takes_no_room_from_others() {
         "{:?}",
         start.elapsed()
     );
-    assert_eq!(hanging.seen().len(), 16, "no more than a host's share");
+    assert_eq!(hanging.seen().len(), 16, "the share of a host");
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn where_a_redirect_leads_a_place_is_taken_too() {
     let callers: Vec<_> = names.iter().map(|name| (&**name, "a")).collect();
     let _calls = hang(&client, &first.url(), &callers).await;
     let start = Instant::now();
-    // Calls that wait for the second host hold no place at the first.
+    // Calls that wait for the second host hold no slot of the first host.
     while first.seen().len() < 100 || target.seen().len() < 16 {
         assert!(
             start.elapsed() < Duration::from_mins(1),
@@ -155,5 +155,5 @@ async fn where_a_redirect_leads_a_place_is_taken_too() {
         );
         tokio::task::yield_now().await;
     }
-    assert_eq!(target.seen().len(), 16, "no more than a host's share");
+    assert_eq!(target.seen().len(), 16, "the share of a host");
 }

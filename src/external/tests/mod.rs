@@ -1,4 +1,4 @@
-//! The client against well-behaved and misbehaving servers on the loopback interface.
+//! The HTTP client for external calls, with regular and faulty servers on the loopback interface.
 
 mod limits;
 mod redirects;
@@ -27,13 +27,13 @@ fn guard(entries: &[&str]) -> Guard {
     Guard::new(entries.iter().map(|entry| entry.parse().unwrap()).collect())
 }
 
-/// A client that may call these targets, with a resolver that knows no names.
+/// Returns a client that may call these targets; its resolver resolves no names.
 fn client(entries: &[&str]) -> Client {
     let nameless = Resolver::new(|_| Box::pin(async { Ok(Vec::new()) }));
     Client::new(guard(entries), Variables::default(), nameless)
 }
 
-/// A client whose resolver returns these answers in turn, then repeats the last one.
+/// Returns a client whose resolver returns these answers in turn, then repeats the last one.
 fn client_with_names(entries: &[&str], answers: Vec<Vec<&str>>) -> Client {
     let answers: Vec<Vec<IpAddr>> = answers
         .into_iter()
@@ -116,7 +116,7 @@ async fn nothing_is_sent_that_was_not_asked_for() {
     assert_eq!(
         names,
         ["accept", "connection", "user-agent", "host"],
-        "no Authorization, no cookies"
+        "unexpected headers"
     );
 }
 
@@ -141,7 +141,7 @@ async fn success_is_the_expected_status_or_any_below_400() {
         request.expected_status = expected;
         let answer = client.call(&request).await;
         assert_eq!(answer.status, Some(status));
-        assert_eq!(&*answer.body, "body", "the body can be read either way");
+        assert_eq!(&*answer.body, "body", "the body is missing");
         assert_eq!(answer.error.is_some(), fails, "{status} {expected:?}");
     }
     let mut request = get(format!("{}/503", sink.url()));
@@ -170,7 +170,7 @@ async fn a_call_that_fails_is_tried_again_as_often_as_it_says() {
     request.retry.initial = Duration::from_hours(1);
     request.retry.most = Duration::from_hours(1);
     let refused = client.call(&request).await;
-    assert!(refused.error.unwrap().permanent, "told at once");
+    assert!(refused.error.unwrap().permanent, "it is retried");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Redirects are checked like new calls.
+//! Redirects: each target is checked like that of a new call, and requests for one host are not sent to another.
 
 use std::borrow::Cow;
 
@@ -55,7 +55,7 @@ async fn a_redirect_to_another_host_drops_headers_and_token() {
     assert_eq!(
         other.seen().len(),
         1,
-        "what was meant for one host is not sent to another"
+        "the redirected request was sent to another host"
     );
 }
 
@@ -140,7 +140,7 @@ async fn what_is_sent_again_depends_on_the_redirect() {
 async fn a_name_that_changes_its_address_reaches_only_what_was_judged() {
     let inside = Sink::start(|_| OK.into()).await;
     let url = format!("http://shop.example:{}/", inside.port());
-    // The first answer counts; the second would lead to an internal address.
+    // The call uses the first, checked address; resolving again would return an internal address.
     let names = vec![vec!["127.0.0.2"], vec!["127.0.0.1"]];
     let client = client_with_names(&["http://shop.example", "127.0.0.2"], names);
     let first = client.call(&get(url.clone())).await;
@@ -153,12 +153,12 @@ async fn a_name_that_changes_its_address_reaches_only_what_was_judged() {
         failure_of(&second).contains("has the address 127.0.0.1, which is loopback"),
         "{second:?}"
     );
-    // One refused address of several is enough to refuse the call.
+    // The call is refused if any of several addresses is refused.
     let names = vec![vec!["127.0.0.2", "127.0.0.1"]];
     let mixed = client_with_names(&["http://shop.example", "127.0.0.2"], names);
     assert!(failure_of(&mixed.call(&get(url.clone())).await).contains("loopback"));
     assert!(inside.seen().is_empty());
-    // If the address is permitted, so is the name.
+    // If the address is permitted, the name need not be.
     let permitted = client_with_names(&["127.0.0.0/8"], vec![vec!["127.0.0.1"]]);
     assert_eq!(&*permitted.call(&get(url)).await.body, "ok");
 }

@@ -9,14 +9,14 @@ use tokio::{
     task::JoinSet,
 };
 
-/// A server that ends when it is dropped.
+/// A server that stops when it is dropped.
 pub(super) struct Sink {
     address: std::net::SocketAddr,
     seen: Arc<Mutex<Vec<String>>>,
     _tasks: JoinSet<()>,
 }
 
-/// Its behavior after it has received a request.
+/// The behavior of a server after it has received a request.
 #[derive(Clone, Copy)]
 pub(super) enum Manner {
     /// Sends nothing.
@@ -32,7 +32,7 @@ pub(super) enum Manner {
 }
 
 impl Sink {
-    /// Answers each request with the result of `answer` for its first line, then closes.
+    /// Starts a server that responds to each request with the result of `answer` for its first line, then closes the connection.
     pub(super) async fn start(
         answer: impl Fn(&str) -> Cow<'static, str> + Send + Sync + 'static,
     ) -> Self {
@@ -46,7 +46,7 @@ impl Sink {
         .await
     }
 
-    /// Behaves as described by `manner`, until the client disconnects.
+    /// Starts a server that behaves as described by `manner` until the client disconnects.
     pub(super) async fn behaving(manner: Manner) -> Self {
         Self::serve(move |stream, _| misbehave(stream, manner)).await
     }
@@ -85,7 +85,7 @@ impl Sink {
         self.address.port()
     }
 
-    /// The requests, in the order of arrival.
+    /// Returns the received requests, in the order of arrival.
     pub(super) fn seen(&self) -> Vec<String> {
         self.seen.lock().clone()
     }

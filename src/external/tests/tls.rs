@@ -1,4 +1,4 @@
-//! Trust of certificates.
+//! TLS: the server's certificate must be trusted and contain the host.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{
 
 #[tokio::test]
 async fn a_certificate_must_be_trusted_and_name_the_host() {
-    // Tests share a process, so another one may have installed it.
+    // Tests share a process, so another test may have installed the provider already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let made = rcgen::generate_simple_self_signed(["shop.example".to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());

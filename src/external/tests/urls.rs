@@ -1,4 +1,4 @@
-//! URLs that the author of a custom resource might try.
+//! URLs by which the author of a custom resource might reach a forbidden address.
 
 use super::{client_with_names, failure_of, get, sink::Sink};
 
@@ -38,7 +38,7 @@ const BLOCKED: &[(&str, &str)] = &[
     ("https://10.96.0.1/api/v1/secrets", "private"),
     ("https://kubernetes.default.svc/api/v1/secrets", "loopback"),
     ("http://192.168.49.2:10250/pods", "private"),
-    // another host than it appears
+    // the host differs from the one that the URL appears to name
     ("http://shop.example@127.0.0.1:PORT/", "before an `@`"),
     ("http://127.0.0.1:PORT#@shop.example/", "loopback"),
     ("http://127.0.0.1:PORT\\@shop.example/", "URL"),
@@ -62,7 +62,7 @@ const BLOCKED: &[(&str, &str)] = &[
 #[tokio::test]
 async fn no_spelling_of_a_url_reaches_what_was_not_permitted() {
     let sink = Sink::start(|_| "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".into()).await;
-    // The widest entries that name no internal range; every name resolves to an internal address.
+    // The widest entries that do not name an internal range. Every name resolves to an internal address.
     let open = [
         "http://shop.example",
         "http://*.example",

@@ -1,4 +1,4 @@
-//! What points the API server at the webhooks.
+//! The configuration of webhooks: their client configuration, the hosts of the certificate, and the namespaces.
 
 mod overload;
 

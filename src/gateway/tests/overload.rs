@@ -1,4 +1,4 @@
-//! What the routes answer when there are too many requests.
+//! Overload of the webhook routes: the limits of requests per operator, and of the memory for request bodies.
 
 use axum::{
     Router,
@@ -32,7 +32,7 @@ spec:
       validation: { rules: [{ field: spec.tier, notEquals: deep, message: too deep }] }
 ";
 
-/// A gateway with two operators, beside an API server that does not answer; with the full name of the first one.
+/// Returns a gateway with two operators, whose API server does not respond, and the full name of the first operator.
 fn gateway() -> (Gateway, String) {
     let silent = service_fn(|_: Request<kube::client::Body>| async {
         std::future::pending::<Result<Response<Body>, std::convert::Infallible>>().await
@@ -102,7 +102,7 @@ async fn over_the_limit_of_one_operator_it_gets_429_and_others_get_their_verdict
     let (gateway, pond) = gateway();
     let router = routes::router(gateway.clone());
     assert!(!is_allowed(post(&router, review("ponds", "deep")).await).await);
-    // Reviews of ponds that take long have all of its seats.
+    // Slow reviews of ponds occupy all seats of the operator.
     let share = cores();
     let mut slow = Vec::new();
     for _ in 0..share {
@@ -120,12 +120,12 @@ async fn over_the_limit_of_one_operator_it_gets_429_and_others_get_their_verdict
     for _ in 0..100 {
         assert_asked_to_retry(&post(&router, review("ponds", "x")).await);
     }
-    // The other operator is judged meanwhile, without any delay.
+    // Reviews of the other operator are answered without delay.
     assert!(is_allowed(post(&router, review("lakes", "x")).await).await);
     assert!(!is_allowed(post(&router, review("lakes", "deep")).await).await);
     assert_eq!(start.elapsed(), Duration::ZERO);
     assert_eq!(gateway.queues.waiting(&pond), QUEUE_LENGTH);
-    // No request waits until the API server gives up: after a second, the answer is to try again.
+    // No request waits for the timeout of the API server: after a second, the response asks for a retry.
     for waiting in flood {
         assert_asked_to_retry(&waiting.await.unwrap());
     }
@@ -140,7 +140,7 @@ async fn bodies_take_a_limited_amount_of_memory() {
     let router = routes::router(gateway.clone());
     let all = u32::try_from(routes::BODIES_KIB).unwrap();
     let bodies = &gateway.bodies;
-    // One MiB is left: enough for what says that it is small, and not for what may have three.
+    // One MiB is left: enough for a body with a small `Content-Length`, but not for one without, which may have three MiB.
     let most = bodies.clone().acquire_many_owned(all - 1024).await.unwrap();
     assert!(is_allowed(post(&router, review("lakes", "x")).await).await);
     let unreported = || {
@@ -154,6 +154,6 @@ async fn bodies_take_a_limited_amount_of_memory() {
     assert!(is_allowed(post(&router, unreported()).await).await);
     let too_large = post(&router, vec![b' '; 3 * 1024 * 1024 + 1]).await;
     assert_eq!(too_large.status(), StatusCode::PAYLOAD_TOO_LARGE);
-    // Every answer has given its memory back.
+    // Every response has released its memory.
     assert_eq!(bodies.available_permits(), routes::BODIES_KIB);
 }

@@ -1,4 +1,4 @@
-//! Drafts of `tests/inputs/init`: the written files are valid, and the sample renders to the input.
+//! Drafts from the files of `tests/inputs/init`: the written files are valid, and the sample renders to the input.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ fn fixtures(folder: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Writes a draft, and checks the properties of every draft.
+/// Writes a draft, and checks the properties that every draft must have.
 async fn written(draft: &Draft) -> TempDir {
     let folder = TempDir::new().unwrap();
     let root = folder.path();
@@ -52,7 +52,7 @@ async fn written(draft: &Draft) -> TempDir {
     folder
 }
 
-/// The schema of the written CRD accepts the written sample, except for the items that the draft lists.
+/// Checks that the schema of the written CRD accepts the written sample, except for the items that the draft lists.
 fn assert_valid_sample(root: &Path, draft: &Draft) {
     let read = |name| -> Value {
         let text = fs::read_to_string(root.join(name)).unwrap();
@@ -84,7 +84,7 @@ async fn a_draft_for_a_definition_compiles_and_its_sample_is_valid() {
             "app" => "replicas: \"{{ .spec.replicas }}\"",
             "certificate" => "secretName: \"{{ .spec.secretName }}\"",
             "zone" => "namespace: default",
-            other => panic!("{other}: say what to look for"),
+            other => panic!("no expectation for {other}"),
         };
         assert!(katalog.contains(expected), "{katalog}");
     }
@@ -165,7 +165,7 @@ async fn the_sample_of_converted_manifests_renders_the_manifests() {
     }
 }
 
-/// An object without the fields that the operator owns, and with defaults filled in.
+/// Returns an object without the fields that the operator sets, and with defaults filled in.
 fn comparable(object: &Value) -> Value {
     let mut object = without_nulls(object);
     let map = object.as_object_mut().unwrap();
@@ -217,7 +217,7 @@ fn comparable(object: &Value) -> Value {
     object
 }
 
-/// The operator sets the Pod labels that distinguish instances, and the name of the first container.
+/// Removes the Pod labels that distinguish instances, and replaces the name of the first container: the operator sets both.
 fn comparable_pods(template: &mut Value) {
     template["spec"]["containers"][0]["name"] = json!("first");
     let metadata = template["metadata"].as_object_mut();

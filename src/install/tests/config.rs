@@ -1,4 +1,4 @@
-//! The manifests in `config/`, made from the chart: a base with the default values, and an overlay for each values file.
+//! The manifests in `config/`, generated from the chart: a base with the default values, and an overlay for each values file.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
@@ -11,7 +11,7 @@ use crate::install::{INVENTORY, RELEASE, chart};
 const HEADER: &str = "# Generated from charts/orkestra: UPDATE=1 cargo test --lib install\n";
 const OVERLAYS: [&str; 4] = ["default", "ha", "no-webhooks", "single-namespace"];
 
-/// The objects of values, without CRDs and without the inventory, by kind, namespace and name.
+/// Renders `values`, and returns the objects by kind, namespace and name, without CRDs and without the inventory.
 fn objects(values: &str) -> BTreeMap<[String; 3], Value> {
     let Manifests { objects, .. } = rendered(values);
     let is_part = |object: &&crate::install::ManifestObject| {
@@ -62,7 +62,7 @@ fn the_base_is_the_chart_with_its_default_values() {
         assert_document(&format!("config/base/{name}"), text);
     }
     assert_document("config/base/kustomization.yaml", &list);
-    // A name that `kubectl apply -f crds/` does not read.
+    // `kubectl apply -f crds/` does not read a file without an extension.
     let crds = crate::install::definitions().into_iter();
     let crds: Vec<String> = crds
         .map(|crd| format!("{}.yaml", crd.name.split('.').next().unwrap_or_default()))
@@ -128,7 +128,7 @@ fn yaml(value: &Value) -> String {
     serde_saphyr::to_string(&without_nulls(value)).unwrap()
 }
 
-/// The value without keys that are null: a namespace that an object does not have.
+/// Returns the value without keys that are null, such as the namespace of a cluster-scoped object.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(map) => map
@@ -151,7 +151,7 @@ fn kustomization(content: &Value) -> String {
     format!("{HEADER}{}", yaml(&whole))
 }
 
-/// Adds the operations of a JSON patch that make one value another. Lists are replaced as a whole.
+/// Adds the operations of a JSON patch that change `from` to `to`. Lists are replaced as a whole.
 fn differences(from: &Value, to: &Value, path: &str, operations: &mut Vec<Value>) {
     let (Value::Object(before), Value::Object(after)) = (from, to) else {
         if from != to {

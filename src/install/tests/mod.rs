@@ -58,7 +58,7 @@ fn the_binary_contains_the_files_of_the_chart() {
         "",
         &mut found,
     );
-    // Beside what is rendered: a page, a hook, and what kustomize reads.
+    // Files that are not rendered: a page, a test hook, and the list of CRDs for kustomize.
     for beside in [
         "README.md",
         "templates/tests/version.yaml",
@@ -221,7 +221,7 @@ fn inventories_are_joined_and_compared_without_regard_to_versions() {
     assert!(ManifestObject::read("pond.yaml", nameless).is_err());
 }
 
-/// The rules of the roles with that name, wherever they are.
+/// Returns the rules of the roles with this kind and name, in any namespace.
 fn rules(objects: &[Value], kind: &str, name: &str) -> Vec<Value> {
     let is = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
     objects
@@ -268,7 +268,7 @@ fn the_chart_grants_what_ork_generate_rbac_prints() {
     }
 }
 
-/// Checklist S1.
+/// Checklist S1: the permissions of the chart have no wildcard and no escalation.
 #[test]
 fn no_role_has_a_wildcard_or_can_escalate() {
     for object in rendered("namespaces: [a]")
@@ -366,11 +366,11 @@ fn values_reach_the_deployment(manifests: &Manifests) {
             .objects
             .iter()
             .any(|object| &*object.kind == "PodDisruptionBudget"),
-        "one replica needs none"
+        "a budget for one replica"
     );
 }
 
-/// Checks that `helm` may delete the definitions on request, and that they need not be installed.
+/// Checks that the values can let `helm` delete the CRDs, and can leave them out.
 fn definitions_can_be_unprotected_or_left_out() {
     let definition = find(
         &rendered("crds: {keep: false}"),

@@ -1,12 +1,12 @@
-//! The page of the chart's values, from the comments in `values.yaml`.
+//! Generates the page of the chart's values from the comments in `values.yaml`.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// A value.
+/// A value of the chart.
 pub(super) struct Row {
-    /// Its keys, with dots between them.
+    /// Its path: the keys, separated by dots.
     pub(super) path: String,
     /// Its default, as YAML in one line.
     pub(super) default: String,
@@ -14,13 +14,13 @@ pub(super) struct Row {
     pub(super) description: String,
 }
 
-/// Returns the values: those with a comment, and those of maps without one.
+/// Returns the values that have a comment, and the values of maps without a comment.
 pub(super) fn rows(text: &str) -> Vec<Row> {
     let values: Value = serde_saphyr::from_str(text).unwrap();
     let mut rows: Vec<Row> = Vec::new();
     let mut comment: Vec<&str> = Vec::new();
     let mut above: Vec<(usize, String)> = Vec::new();
-    // The value whose lines are skipped, since its comment describes it as a whole.
+    // The indentation of a map whose lines are skipped, since its comment describes it as a whole.
     let mut whole: Option<usize> = None;
     for line in text.lines() {
         let indent = line.len() - line.trim_start().len();
@@ -51,7 +51,7 @@ pub(super) fn rows(text: &str) -> Vec<Row> {
     rows
 }
 
-/// True if the schema describes a value.
+/// Returns true if the schema describes the value at `path`.
 pub(super) fn is_in(schema: &Value, path: &str) -> bool {
     let found = path
         .split('.')
@@ -72,7 +72,7 @@ pub(super) fn paths(schema: &Value) -> Vec<String> {
     all
 }
 
-/// Returns the page.
+/// Returns the page as Markdown.
 pub(super) fn page(rows: &[Row]) -> String {
     let mut page = String::from(
         "<!-- Generated from values.yaml: UPDATE=1 cargo test --lib install -->\n# Chart `orkestra`\n\n\

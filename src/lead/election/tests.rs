@@ -45,7 +45,7 @@ fn anothers_lease_runs_out_a_duration_after_it_was_seen_to_change() {
     let mut me = candidate("me");
     me.see(Some(record(1, "other")), start);
     assert_eq!(me.next(start), ElectionStep::Wait(Some(after(start, 9.0))));
-    // The same state again is not a change, however often it is reported.
+    // A repeated report of the same state is not a change, and does not extend the Lease.
     me.see(Some(record(1, "other")), after(start, 5.0));
     assert_eq!(me.leader(after(start, 8.9)).as_deref(), Some("other"));
     assert_eq!(me.leader(after(start, 9.0)), None);
@@ -55,7 +55,7 @@ fn anothers_lease_runs_out_a_duration_after_it_was_seen_to_change() {
         ElectionStep::Wait(Some(after(start, 17.0)))
     );
     assert_eq!(me.next(after(start, 17.0)), ElectionStep::Acquire);
-    // The lease's own duration counts, not ours.
+    // The duration in the Lease applies, not that of the candidate.
     let long = LeaseRecord {
         duration: Some(Duration::from_mins(1)),
         ..record(3, "other")
@@ -90,7 +90,7 @@ fn a_leader_that_cannot_renew_yields_before_others_may_take_over() {
     assert_eq!(
         me.next(after(start, 5.5)),
         ElectionStep::Wait(Some(after(start, 6.0))),
-        "it wakes to yield"
+        "not at the end of its Lease"
     );
     assert_eq!(me.leads_until(after(start, 6.0)), None);
     assert_eq!(
@@ -101,7 +101,7 @@ fn a_leader_that_cannot_renew_yields_before_others_may_take_over() {
     assert_eq!(
         me.next(after(start, 7.0)),
         ElectionStep::Acquire,
-        "nobody else has it"
+        "the Lease is free"
     );
 }
 
@@ -167,7 +167,7 @@ struct Server {
 }
 
 impl Server {
-    /// Compare-and-swap.
+    /// Writes the Lease if its state is `on`; returns the new state, or `None` for a conflict.
     fn write(&mut self, on: Option<&LeaseRecord>, holder: &str) -> Option<LeaseRecord> {
         if self.record.as_ref() != on {
             return None;
@@ -178,14 +178,14 @@ impl Server {
     }
 }
 
-/// A candidate on a network that delays and loses requests; the process is suspended now and then.
+/// A candidate on a network that delays and loses requests. The process is suspended at random times.
 struct Process {
     election: Election,
     /// The last state it has seen, for its next write.
     known: Option<LeaseRecord>,
-    /// When its attempt starts, reaches the server, and is answered or abandoned; and the state that it is based on.
+    /// The current attempt: the times of its start, its arrival and its response or timeout, and the state that it is based on.
     attempt: Option<(Moment, Moment, Moment, Option<LeaseRecord>)>,
-    /// Whether the attempt has reached the server.
+    /// True if the attempt has reached the server.
     arrived: bool,
     /// The server's response; `None` if the attempt was refused, or the response is lost.
     answer: Option<LeaseRecord>,
@@ -205,7 +205,7 @@ impl Random {
 }
 
 impl Process {
-    /// One step of the process; `faults` is whether faults are injected.
+    /// Runs one step of the process; if `faults` is true, faults are injected.
     fn turn(
         &mut self,
         name: &str,
@@ -214,7 +214,7 @@ impl Process {
         random: &Random,
         faults: bool,
     ) {
-        // A request that was sent arrives even while its sender is suspended.
+        // A request that was sent arrives even if its sender is suspended in the meantime.
         if let Some((_, arrives, _, on)) = &self.attempt
             && !self.arrived
             && now >= *arrives
@@ -261,7 +261,7 @@ impl Process {
     }
 }
 
-/// Runs three processes for ten minutes; returns how often the leader changed.
+/// Runs three processes for ten minutes, and returns the number of changes of the leader.
 fn simulate(seed: u64) -> usize {
     const TICK: Duration = Duration::from_millis(50);
     let random = Random(Entropy::seeded(seed));
@@ -283,13 +283,13 @@ fn simulate(seed: u64) -> usize {
         for (process, name) in processes.iter_mut().zip(names) {
             process.turn(name, &mut server, now, &random, now < faults_end);
         }
-        // A suspended process counts: it resumes with the state of its gate.
+        // A suspended process is included: it resumes with the state of its gate.
         let lead = |process: &Process| process.election.leads_until(now).is_some();
         let leaders: Vec<&str> = (processes.iter().zip(names))
             .filter(|(process, _)| lead(process))
             .map(|(_, name)| name)
             .collect();
-        assert!(leaders.len() <= 1, "seed {seed}: {leaders:?} lead at once");
+        assert!(leaders.len() <= 1, "seed {seed}: {leaders:?} all lead");
         if let [one] = leaders[..]
             && leader != Some(one)
         {
@@ -299,7 +299,7 @@ fn simulate(seed: u64) -> usize {
     let leads = processes
         .iter()
         .any(|process| process.election.leads_until(now).is_some());
-    assert!(leads, "seed {seed}: nobody leads once all is well");
+    assert!(leads, "seed {seed}: no leader after the faults");
     changes
 }
 
@@ -308,6 +308,6 @@ fn two_never_lead_at_once_whatever_is_lost_late_or_stands_still() {
     let changes: usize = (0..60).map(simulate).sum();
     assert!(
         changes > 120,
-        "the faults are too few to show anything: {changes} changes"
+        "too few faults: the leader changed {changes} times"
     );
 }

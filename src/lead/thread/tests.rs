@@ -14,7 +14,7 @@ use tower::service_fn;
 use super::*;
 use crate::lead::{Leadership, Timing};
 
-/// A cluster with one Lease, which cannot be watched.
+/// Returns a client of a cluster with one Lease, which cannot be watched.
 fn cluster(lease: Arc<Mutex<Option<Value>>>) -> Client {
     let service = service_fn(move |request: Request<Body>| {
         let lease = Arc::clone(&lease);
@@ -85,7 +85,7 @@ fn candidacy() -> CandidateConfig {
     }
 }
 
-/// A candidate in that cluster, on that runtime.
+/// Starts a candidate in the cluster of `lease`, on `runtime`.
 fn elector(
     runtime: &tokio::runtime::Runtime,
     candidacy: CandidateConfig,
@@ -115,7 +115,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-/// The resourceVersion of the Lease in the cluster.
+/// Returns the resourceVersion of the Lease in the cluster.
 fn version(lease: &Mutex<Option<Value>>) -> u64 {
     let lease = lease.lock();
     let text = lease
@@ -137,7 +137,7 @@ fn a_lease_that_reads_back_older_than_it_was_written_shows_a_restored_store() {
     assert_eq!(reach.rewinds(), 0);
     lease.lock().clone_from(&backup);
     until("the rewind is noted", || reach.rewinds() == 1);
-    // The candidate renews the restored Lease: it does not insist on the lost state.
+    // The candidate renews the restored Lease, whose resourceVersion is older than the last one it wrote.
     until("the Lease is renewed again", || {
         version(&lease) >= saved + 2
     });

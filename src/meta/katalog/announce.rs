@@ -147,7 +147,7 @@ mod tests {
         assert!(notes(&degraded).is_empty());
         assert_eq!(notes(&recovered), ["operator pond has recovered"]);
         assert!(notes(&recovered).is_empty());
-        // An operator that is gone has not recovered.
+        // A removed operator is not announced as recovered.
         assert_eq!(notes(&degraded).len(), 1);
         assert!(notes(&[]).is_empty());
         assert!(notes(&recovered).is_empty());

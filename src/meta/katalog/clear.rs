@@ -194,10 +194,10 @@ mod tests {
 
     use super::*;
 
-    /// The names and uids of requested deletions.
+    /// The objects whose deletion was requested: name, and uid of the precondition.
     type Deletions = Arc<Mutex<Vec<(String, Value)>>>;
 
-    /// A cluster with these ponds, which refuses to delete `stuck`; and the names and uids of the requested deletions.
+    /// Returns a cluster with these ponds that refuses to delete `stuck`, and the requested deletions.
     fn cluster(ponds: Vec<Value>) -> (Cluster, Deletions) {
         let deletions = Arc::new(Mutex::new(Vec::new()));
         let (asked, ponds) = (Arc::clone(&deletions), Arc::new(ponds));

@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(versions(&kinds), ["v1"]);
         kinds.add(&[pond("v2")]);
         assert_eq!(versions(&kinds), ["v2"]);
-        // A predecessor's record does not change it.
+        // The record of a predecessor does not change the version.
         kinds.inherit(&[pond("v1")]);
         assert_eq!(versions(&kinds), ["v2"]);
     }

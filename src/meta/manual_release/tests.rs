@@ -9,11 +9,11 @@ use tower::service_fn;
 
 use super::*;
 
-/// What a cluster answers to the patch of a pond: a status code, or nothing.
+/// The response of a cluster to the patch of a pond: a status code, or none.
 type Answer = Option<u16>;
 
-/// A cluster with a deleted Katalog that operated ponds, by its status lakes too, and by a stored revision carps; and the
-/// names of the objects that were patched or deleted.
+/// Returns a cluster with a deleted Katalog, and the names of the patched or deleted objects. The Katalog operated ponds; by its
+/// status, it also operated lakes, and by a stored revision, carps.
 fn cluster(patched: Answer) -> (Cluster, Arc<Mutex<Vec<String>>>) {
     let written = Arc::new(Mutex::new(Vec::new()));
     let writes = Arc::clone(&written);
@@ -29,7 +29,7 @@ fn cluster(patched: Answer) -> (Cluster, Arc<Mutex<Vec<String>>>) {
                 "waters" => (200, katalog()),
                 "kind-pond.water.example" => (200, claim()),
                 "controllerrevisions" => (200, list(&[revision()])),
-                // So many that patches without an answer take longer than a forced release.
+                // With so many objects, patches without a response take longer than a forced release may.
                 "ponds" | "lakes" | "carps" if patched.is_none() => {
                     (200, list(&vec![object(); 40]))
                 }
@@ -90,7 +90,7 @@ fn revision() -> Value {
     }})
 }
 
-/// Releases the Katalog of such a cluster; returns the outcome of each kind, and what was written.
+/// Releases the Katalog of the cluster; returns the outcome for each kind, and the names of the written objects.
 async fn release(patch: Answer, force: bool) -> (Vec<String>, Vec<String>) {
     let (cluster, written) = cluster(patch);
     let katalog = KatalogRef::new("shop".to_owned(), "waters".to_owned()).of(Declaring::Katalog);

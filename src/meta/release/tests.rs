@@ -7,10 +7,10 @@ use tower::service_fn;
 
 use super::*;
 
-/// What a cluster was asked: the path with its query, the accepted form of a read, and the body of a write.
+/// The requests to a cluster: the path with its query, the `Accept` header of a read, and the body of a write.
 type Asked = Arc<Mutex<Vec<(String, String, Value)>>>;
 
-/// A cluster that has these ponds, one on each page.
+/// Returns a cluster with these ponds, one on each page of a list, and its requests.
 fn cluster(ponds: Vec<Value>) -> (Cluster, Asked) {
     let (asked, ponds) = (Asked::default(), Arc::new(ponds));
     let seen = Arc::clone(&asked);

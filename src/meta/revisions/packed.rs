@@ -188,7 +188,7 @@ fn compressed(text: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Text of that many bytes that hardly compresses: digits of hashes.
+    /// Returns a text of `bytes` bytes that hardly compresses: digits of hashes.
     fn noise(bytes: usize) -> String {
         let mut text = String::with_capacity(bytes + 32);
         let mut last = "reeds".to_owned();
@@ -237,7 +237,7 @@ mod tests {
             assert!(packed.holds(&data) && !packed.holds(&sample("")));
             assert_eq!(packed.unpack(), Some(data));
         }
-        // Text of people compresses to a tenth: one object suffices.
+        // A text like a real Katalog compresses to a tenth or less, so one object is enough.
         let data = sample(&"spec:\n  crds:\n    pond: {workers: 3}\n".repeat(100_000));
         let packed = Packed::of(&data).unwrap();
         assert!(packed.parts.is_empty());
@@ -278,7 +278,7 @@ mod tests {
         form.head[PACKED]["format"] = json!("zstd");
         assert_eq!(form.unpack(), None);
 
-        // It claims to be small, and is not; it claims to be large, and is not.
+        // The stated size is smaller than the content, or larger than the content or the limit.
         let bomb = BASE64_STANDARD.encode(compressed(&" ".repeat(30 << 20)));
         for (bytes, content) in [
             (70_usize, &bomb),

@@ -20,7 +20,7 @@ fn object(name: &str, number: i64, data: &Value) -> DynamicObject {
     serde_json::from_value(object).unwrap()
 }
 
-/// The objects of a revision with three parts.
+/// Returns the content of a revision, and the objects that store it in three parts.
 fn large() -> (RevisionContent, Vec<DynamicObject>) {
     let digits: Vec<String> = (0..130_000_u32)
         .map(|number| value::hash_text(&number.to_string()))
@@ -50,7 +50,7 @@ fn the_three_before_the_accepted_revision_are_kept() {
     assert_eq!(
         superfluous(&stored, "r1"),
         ["r2", "r3"],
-        "a revision accepted again is not old"
+        "the accepted revision is kept"
     );
     assert_eq!(superfluous(&stored[..3], "new"), Vec::<&str>::new());
 }
@@ -74,7 +74,7 @@ fn a_revision_holds_the_motifs_that_it_took_and_one_of_an_earlier_release_is_rea
         motifs: motifs.clone(),
         sources: Map::new(),
     };
-    // Earlier releases stored the data as it is, whatever its size.
+    // Earlier releases stored the data uncompressed in one object, whatever its size.
     let stored = Stored::of(std::iter::once(object("k-1", 4, &content.data())));
     let [revision] = stored.revisions.as_slice() else {
         panic!("{stored:?}");

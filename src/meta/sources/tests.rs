@@ -1,4 +1,4 @@
-//! The schedule of sources with a clock and randomness of their own, and what is reported about them.
+//! The schedule of source fetches, with a simulated clock and seeded randomness, and the status of sources.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ fn failure(permanent: bool) -> FetchError {
     }
 }
 
-/// A schedule with a clock and randomness.
+/// A schedule with a simulated clock and seeded randomness.
 struct Bench {
     schedule: Schedule,
     now: Instant,
@@ -103,7 +103,7 @@ impl Bench {
         noted.unwrap()
     }
 
-    /// Moves the clock to the next fetch; returns how long that took, in seconds.
+    /// Advances the clock to the next fetch, and returns the delay in seconds.
     fn wait(&mut self) -> f64 {
         let next = self.schedule.next().unwrap();
         let waited = next - self.now;
@@ -122,7 +122,7 @@ fn an_unchanged_source_is_fetched_once_in_each_interval_shortened_by_up_to_a_ten
     let mut waits = Vec::new();
     for turn in 0..50 {
         assert_eq!(bench.due(), [PONDS], "{turn}");
-        assert!(bench.due().is_empty(), "it is being fetched");
+        assert!(bench.due().is_empty(), "a second concurrent fetch");
         assert_eq!(bench.schedule.next(), None);
         let outcome = bench.note(PONDS, Ok(artifact("green")));
         assert_eq!(outcome == FetchOutcome::Unchanged, turn > 0, "{turn}");
@@ -211,7 +211,7 @@ fn a_broken_source_keeps_its_last_artifact_and_is_retried_with_growing_delays() 
         let full = f64::from(1_u32 << turn).min(300.0);
         assert!((full * 0.9..=full).contains(wait), "{turn}: {waits:?}");
     }
-    // An answer ends it: the next failure starts from the first delay.
+    // A successful fetch resets the backoff: the next failure starts with the first delay.
     bench.wait();
     bench.due();
     assert_eq!(
@@ -247,14 +247,14 @@ fn a_request_fetches_everything_at_once_and_other_credentials_their_source() {
         bench.note(id, Ok(artifact(id)));
     }
     bench.want(&both, None);
-    assert!(bench.due().is_empty(), "nothing changed");
+    assert!(bench.due().is_empty(), "without a change");
     bench.want(&both, Some("now"));
     assert_eq!(bench.due(), all);
     both[0].auth = Some(SourceCredentials {
         from_env: Some("LOGIN".to_owned()),
         ..SourceCredentials::default()
     });
-    // While it is being fetched with the earlier ones: once more after that.
+    // A source whose credentials change during a fetch is fetched once more afterwards.
     bench.want(&both, Some("now"));
     assert!(bench.due().is_empty());
     for id in all {
@@ -262,7 +262,7 @@ fn a_request_fetches_everything_at_once_and_other_credentials_their_source() {
     }
     assert_eq!(bench.due(), [PONDS]);
     bench.note(PONDS, Ok(artifact(PONDS)));
-    // A source that is not wanted any more is forgotten, and its late answer too.
+    // A source that is no longer wanted is forgotten, and its late result is ignored.
     bench.want(&both[1..], Some("now"));
     assert_eq!(bench.schedule.known().keys().collect::<Vec<_>>(), [other]);
     let late = bench
@@ -278,7 +278,7 @@ fn a_source_of_the_cluster_is_watched_and_never_due() {
     assert_eq!(bench.schedule.next(), None);
     bench.want(&[request(MAP, Some(60))], Some("now"));
     bench.schedule.resume(bench.now);
-    assert_eq!(bench.schedule.next(), None, "the task would never sleep");
+    assert_eq!(bench.schedule.next(), None, "the task would spin");
     bench.note(MAP, Err(failure(false)));
     assert_eq!(bench.schedule.next(), None);
 }

@@ -1,4 +1,4 @@
-//! External calls, with responses from a file and without.
+//! Rendering with external calls: their responses come from a file, or are missing.
 
 use super::{
     super::{RenderRequest, render, to_yaml},

@@ -1,4 +1,4 @@
-//! Rendering with a status and with objects that exist already.
+//! Rendering of a custom resource that has a status, and with existing objects.
 
 use serde_json::Value;
 
@@ -101,7 +101,7 @@ async fn an_object_that_is_not_a_child_is_never_deleted() {
     let label = |uid: &str| format!(", labels: {{ orkestra.orkspace.io/owner-uid: {uid} }}");
     let (without, with) = (pond(""), pond(", uid: mine"));
     for (cr, metadata, expected) in [
-        // A source that templates read: nothing marks it as a child.
+        // An object that templates only read has no mark of a child.
         (&without, String::new(), false),
         (&with, String::new(), false),
         (&without, reference(north), true),

@@ -1,4 +1,4 @@
-//! Rendering from files.
+//! Rendering of Katalogs and custom resources from files.
 
 mod calls;
 mod existing;
@@ -106,7 +106,7 @@ const ALL: Show = Show {
     status: true,
 };
 
-/// The objects; asserts that rendering had no errors.
+/// Returns the rendered objects, and asserts that rendering had no errors.
 fn objects(rendered: &Rendered) -> Vec<Value> {
     assert!(!rendered.problems.has_errors(), "{}", rendered.problems);
     to_json(&rendered.passes, ALL)["items"]
@@ -132,7 +132,7 @@ async fn objects_come_with_defaults_and_without_what_a_uid_is_part_of() {
     assert!(map["metadata"].get("ownerReferences").is_none());
     assert!(!map.to_string().contains("00000000"), "{map}");
     let status = &find(&found, "Pond", "north")["status"];
-    assert_eq!(status["fish"], "carp", "it sees the children that are made");
+    assert_eq!(status["fish"], "carp", "the status lacks data of children");
     assert_eq!(
         status["conditions"][0]["lastTransitionTime"],
         "2025-03-04T05:06:07Z"
@@ -236,18 +236,18 @@ async fn what_depends_on_a_secret_is_masked_wherever_it_comes_to_stand() {
         status: true,
         ..Show::default()
     };
-    // A Secret that is created.
+    // The Secret does not exist, and is created.
     let rendered = render(&request).await;
     let made = objects(&rendered);
     let password = find(&made, "Secret", "login")["data"]["password"].as_str();
     let password = password.unwrap().to_owned();
     let text = to_yaml(&rendered.passes, status).unwrap();
     assert!(!text.contains(&password), "{text}");
-    // A Secret that exists.
+    // The Secret exists.
     let live = "apiVersion: v1\nkind: Secret\nmetadata: { name: login, namespace: default }\ndata: { password: bm9ydGhlcm4= }\n";
     request.children = vec![desk.write("live.yaml", live)];
     let rendered = render(&request).await;
-    // If it were applied, `***` would overwrite the values: the output contains neither the copy nor a status with them.
+    // Applying the output must not overwrite values with `***`, so it contains neither the copy nor a status with such values.
     assert_eq!(
         masked_objects(&rendered.passes, status),
         ["ConfigMap default/copy"]
@@ -267,7 +267,7 @@ async fn what_depends_on_a_secret_is_masked_wherever_it_comes_to_stand() {
     for field in ["whole", "plain", "cut"] {
         assert_eq!(data[field], "***", "{field}");
     }
-    assert_eq!(data["same"], "bm9ydGhlcm4=", "it is written in the Katalog");
+    assert_eq!(data["same"], "bm9ydGhlcm4=", "a literal must not be masked");
     let items = list["items"].as_array().unwrap();
     assert_eq!(find(items, "Pond", "north")["status"]["fish"], "carp");
     let shown = objects(&rendered);
@@ -275,7 +275,7 @@ async fn what_depends_on_a_secret_is_masked_wherever_it_comes_to_stand() {
     assert_eq!(data["plain"], "northern");
 }
 
-/// The Katalog with rules for Ponds that are not normalized yet.
+/// Writes the Katalog with rules that normalize, complete and validate Ponds.
 fn with_rules(desk: &Desk) {
     let rules = "      normalize: { spec: { fish: '{{ toLower .spec.fish }}' } }
       mutation: { rules: [{ field: spec.deep, default: 'true' }] }

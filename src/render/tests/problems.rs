@@ -1,4 +1,4 @@
-//! Problems of custom resources and of their rendering, with the places that they name.
+//! Problems of custom resources and of their rendering, and the reported positions.
 
 use orkestra_core::diagnostics::Code;
 

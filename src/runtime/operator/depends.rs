@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Returns the status of an operator that itself waits for another.
+    /// Returns the status of an operator that waits for another operator.
     fn waiting() -> OperatorStatus {
         OperatorStatus {
             phase: Phase::Waiting,

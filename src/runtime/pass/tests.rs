@@ -41,7 +41,7 @@ fn what_follows_a_failure_is_the_reasons_alone() {
             RetryWhen::Backoff => NextPass::Retry,
         };
         assert_eq!(next(&failures(&[*reason]), None), expected, "{reason}");
-        // A permanent failure is never retried with backoff, and never hides one that is.
+        // A permanent failure is never retried with backoff, and never prevents the retry of a transient one.
         assert!(
             !reason.is_permanent() || expected != NextPass::Retry,
             "{reason}"
@@ -63,7 +63,7 @@ fn a_failure_of_the_custom_resource_itself_counts_by_its_reason() {
         let error = failed.error.as_ref().unwrap();
         assert_eq!(error.scope, reason.scope(), "{reason}");
         assert_eq!(failed.next, next(&failures(&[*reason]), None), "{reason}");
-        // Nothing reports that a webhook refuses no longer.
+        // No watch event reports that a webhook no longer refuses, so the pass must run again.
         assert_ne!(failed.retried().next, NextPass::Settled, "{reason}");
     }
 }
@@ -77,7 +77,7 @@ fn a_message_that_may_quote_a_secret_is_withheld_and_its_reason_stays() {
         assert_eq!((guarded.reason, guarded.at), (reason, failure().at));
         assert!(guarded.message.contains("is not shown"), "{reason}");
     }
-    // Our own words, which quote no value.
+    // The operator's own message, which quotes no value.
     let ours = || failures(&[Reason::NameTaken]).failures.remove(0);
     assert_eq!(withheld(ours(), true), ours());
 }
@@ -87,14 +87,14 @@ fn a_pass_is_due_at_its_moment_and_never_before() {
     let (now, nine) = ("2026-03-02T08:59:59.9995Z", "2026-03-02T09:00:00Z");
     let (now, nine) = (now.parse().unwrap(), nine.parse().unwrap());
     let wait = |at: &str| due(&clock(at), now, nine);
-    // Half a millisecond more than a timer of whole milliseconds may cut off.
+    // The delay is 1 ms longer than the 0.5 ms that are left, since timers have a resolution of 1 ms.
     assert_eq!(
         wait("2026-03-02T08:59:59.9995Z"),
         Duration::from_micros(1_500)
     );
-    // The pass took longer than that: a change in the meantime is handled at once.
+    // The time passed during the pass: the next pass runs immediately.
     assert_eq!(wait("2026-03-02T09:00:05Z"), Duration::from_millis(1));
-    // The clock went back.
+    // The clock was set back during the pass.
     assert_eq!(wait("2026-03-02T08:59:50Z"), Duration::from_millis(10_001));
 }
 

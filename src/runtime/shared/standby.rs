@@ -118,7 +118,7 @@ mod tests {
         assert!(!recent.has(&key("old"), now));
         assert!(recent.has(&key("new"), now));
         assert!(!recent.has(&key("gone"), now) && !recent.has(&key("never"), now));
-        // It changed again.
+        // The key has changed again.
         recent.note(key("old"), now);
         assert!(recent.has(&key("old"), now));
     }

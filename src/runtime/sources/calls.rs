@@ -261,7 +261,7 @@ mod tests {
         })
     }
 
-    /// Returns an operator's calls, none of which is permitted: they end immediately.
+    /// Returns the calls of an operator. None is permitted, so each ends immediately with an error.
     fn calls() -> (OperatorCalls, ObjectKey) {
         let key = ObjectKey {
             namespace: Some("shop".into()),
@@ -292,12 +292,12 @@ mod tests {
         let request = request("https://a.example", None);
         assert_eq!(calls.begin(&key, at(1)), at(1));
         assert_eq!(calls.answer(&key, &request, at(1)), None);
-        assert_eq!(calls.begin(&key, at(2)), at(1), "the same pass goes on");
+        assert_eq!(calls.begin(&key, at(2)), at(1), "the pass is the same");
         let taken = calls.queue.take().await;
         assert_eq!(
             taken.map(|taken| taken.key.clone()),
             Some(key.clone()),
-            "it is told"
+            "not queued"
         );
         let first = calls.answer(&key, &request, at(1));
         assert!(first.is_some());
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(
             calls.answer(&key, &request, at(2)),
             None,
-            "the next pass asks anew"
+            "the next pass calls again"
         );
     }
 
@@ -342,7 +342,7 @@ mod tests {
         };
         answered_to(&calls, &key, &first).await;
         answered_to(&calls, &key, &second).await;
-        assert!(calls.answer(&key, &first, at(1)).is_some(), "it is kept");
+        assert!(calls.answer(&key, &first, at(1)).is_some(), "it is lost");
         assert!(calls.answer(&key, &second, at(1)).is_some());
     }
 
@@ -355,7 +355,7 @@ mod tests {
         );
         calls.end(&key);
         tokio::task::yield_now().await;
-        assert_eq!(calls.queue.depth(), 0, "nobody is told");
+        assert_eq!(calls.queue.depth(), 0, "queued again");
         assert!(calls.state.lock().passes.is_empty());
     }
 

@@ -56,7 +56,7 @@ mod tests {
         }
         assert_eq!(cache.get(&"a", at(9)), Some(1));
         assert_eq!(cache.get(&"a", at(10)), None);
-        // Nothing has expired yet: b expires first.
+        // No entry has expired; `b`, which expires first, is removed.
         cache.put("dd", 2, at(30), at(1));
         assert_eq!(cache.get(&"b", at(1)), None);
         assert_eq!(cache.get(&"a", at(1)), Some(1));
@@ -64,7 +64,7 @@ mod tests {
         cache.put("e", 1, at(2), at(15));
         assert_eq!(cache.entries.len(), 3);
         assert!(cache.get(&"c", at(15)).is_some() && cache.get(&"dd", at(15)).is_some());
-        // An existing key needs no room.
+        // Replacing the value of an existing key removes no other entry.
         cache.put("c", 7, at(40), at(16));
         assert_eq!(cache.get(&"c", at(39)), Some(7));
         assert_eq!(cache.entries.len(), 3);

@@ -1,4 +1,4 @@
-//! Tokens and paths, against a cluster that is a function and counts requests.
+//! Authentication and authorization of requests by token and path, with a cluster in this process that counts requests.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use tower::{ServiceExt as _, service_fn};
 
 use super::*;
 
-/// The requests to the API server.
+/// The numbers of requests to the API server.
 #[derive(Default)]
 struct Asked {
     tokens: AtomicUsize,
@@ -28,8 +28,8 @@ impl Asked {
     }
 }
 
-/// Accepts the tokens `reader` and `nosy`, for users of those names; the reader may get paths that begin with `/katalog/marsh`,
-/// and metrics.
+/// Answers reviews: the tokens `reader` and `nosy` are valid, for users of those names; `reader` may get metrics, and paths that
+/// begin with `/katalog/marsh`.
 fn answer(path: &str, body: &Value) -> Value {
     if path == "/apis/authentication.k8s.io/v1/tokenreviews" {
         let token = body["spec"]["token"].as_str().unwrap();
@@ -55,7 +55,7 @@ fn answer(path: &str, body: &Value) -> Value {
         "status": {"allowed": allowed}})
 }
 
-/// A cluster that needs `delay` for a response.
+/// Returns a cluster that responds after `delay`, and its counters.
 fn cluster(delay: Duration) -> (Access, Arc<Asked>) {
     let asked = Arc::new(Asked::default());
     let counted = asked.clone();
@@ -85,7 +85,7 @@ fn cluster(delay: Duration) -> (Access, Arc<Asked>) {
     )
 }
 
-/// Sends a request of a peer; returns its status, the text of the response, and its headers by name.
+/// Sends a request of a peer, and returns the status, the body, and the headers by name.
 async fn send(
     access: &Access,
     peer: &str,
@@ -128,7 +128,7 @@ async fn only_whom_the_api_server_lets_reads() {
         "{headers:?}"
     );
     assert_eq!(body["error"], "a bearer token is required");
-    assert_eq!(asked.counts(), (0, 0), "nobody is asked about no token");
+    assert_eq!(asked.counts(), (0, 0), "requests without a token");
     for odd in ["", "a b", &"x".repeat(LONGEST_TOKEN + 1)] {
         assert_eq!(
             send(&access, "10.1.2.3", Some(odd), "/metrics").await.0,
@@ -169,7 +169,7 @@ async fn the_path_that_is_read_is_the_path_that_is_reviewed() {
         ("/katalog/m%61rsh/reeds/pond", 200),
         ("/katalog/delta/mud/pond", 403),
         ("/katalog/marsh", 403),
-        // A slash that is written as %2F counts as a slash too.
+        // `%2F` is equivalent to a slash.
         ("/katalog%2Fmarsh/reeds", 200),
         ("/katalog/marsh/%ff", 400),
     ] {
@@ -189,7 +189,7 @@ async fn answers_are_remembered_for_a_while_and_refusals_for_less() {
     tokio::time::advance(REFUSED).await;
     assert_eq!(code(&access, "reader", "/metrics").await, 200);
     assert_eq!(asked.counts(), (3, 2));
-    // For a known user, only the permission is requested again.
+    // The user of `nosy` is still cached, so only its permission is reviewed again.
     assert_eq!(code(&access, "nosy", "/metrics").await, 403);
     assert_eq!(code(&access, "forged", "/metrics").await, 401);
     assert_eq!(asked.counts(), (4, 3));
@@ -230,14 +230,14 @@ async fn a_flood_of_bad_tokens_is_no_flood_of_reviews_and_others_are_served() {
             .0,
         200
     );
-    // A cached result needs no review.
+    // A cached result is used without a review.
     assert_eq!(
         send(&access, "10.9.9.9", Some("reader"), "/metrics")
             .await
             .0,
         200
     );
-    // All addresses of one network are the same peer.
+    // All addresses of a /64 network count as one peer.
     for last in 0..REFUSALS {
         let peer = format!("fd00:1:2:3::{last:x}");
         send(&access, &peer, Some(&format!("worse-{last}")), "/metrics").await;

@@ -1,4 +1,4 @@
-//! Connections on a real port, with limits short enough for tests.
+//! Limits of connections on a real port, with limits that are short enough for tests.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use tokio::{
 
 use super::*;
 
-/// How long an expected event may take on a busy machine.
+/// The timeout for an expected event, on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
 const LIMITS: Limits = Limits {
@@ -29,7 +29,7 @@ struct Server {
     task: JoinHandle<()>,
 }
 
-/// A server with a page that is fast, one that never ends, and one of a gigabyte.
+/// Starts a server with a fast page, a page that never ends, and a page of a gigabyte.
 async fn server(limits: Limits) -> Server {
     server_with(limits, None).await
 }
@@ -65,14 +65,14 @@ impl Server {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// A connection that has received a response, and is kept open.
+    /// Returns an open connection that has received a response.
     async fn kept(&self) -> TcpStream {
         let mut stream = self.connect().await;
         assert!(ask(&mut stream, "/quick").await);
         stream
     }
 
-    /// A connection that has sent the head of a request for that path.
+    /// Returns a connection that has sent the head of a request for `path`.
     async fn sent(&self, path: &str) -> TcpStream {
         let mut stream = self.connect().await;
         let head = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -81,7 +81,7 @@ impl Server {
     }
 }
 
-/// True if a request over the connection is answered.
+/// Returns true if a request over the connection gets a response.
 async fn ask(stream: &mut TcpStream, path: &str) -> bool {
     let head = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
     if stream.write_all(head.as_bytes()).await.is_err() {
@@ -97,7 +97,7 @@ async fn ask(stream: &mut TcpStream, path: &str) -> bool {
     answer.starts_with(b"HTTP/1.1 200")
 }
 
-/// Waits until the connection is closed; returns the bytes received before.
+/// Waits until the connection is closed, and returns the bytes that were received before.
 async fn until_closed(stream: &mut TcpStream) -> Vec<u8> {
     let (mut all, mut part) = (Vec::new(), [0; 4096]);
     let read = async {
@@ -108,7 +108,7 @@ async fn until_closed(stream: &mut TcpStream) -> Vec<u8> {
             all.extend_from_slice(&part[..read]);
         }
     };
-    timeout(SOON, read).await.expect("it is closed");
+    timeout(SOON, read).await.expect("not closed in time");
     all
 }
 
@@ -121,7 +121,7 @@ fn is_open(stream: &TcpStream) -> bool {
 async fn it_answers_until_it_is_stopped_and_a_kept_connection_does_not_hold_it_up() {
     let server = server(LIMITS).await;
     let mut kept = server.kept().await;
-    assert!(ask(&mut kept, "/quick").await, "a connection is kept");
+    assert!(ask(&mut kept, "/quick").await, "it is not kept open");
     server.stop.cancel();
     timeout(Duration::from_secs(3), server.task)
         .await
@@ -173,7 +173,7 @@ async fn idle_connections_give_way_the_longest_idle_first() {
     for _ in 0..LIMITS.connections {
         streams.push(server.kept().await);
     }
-    // The first one is now the least idle.
+    // The first connection is now the most recently used one.
     assert!(ask(&mut streams[0], "/quick").await);
     let mut more = server.kept().await;
     assert_eq!(until_closed(&mut streams[1]).await, b"");
@@ -190,7 +190,7 @@ async fn a_flood_of_idle_connections_and_slow_heads_keeps_nobody_out() {
     for serial in 0..LIMITS.connections * 10 {
         let mut stream = server.connect().await;
         if serial % 2 == 0 {
-            // A head that never ends.
+            // The head of the request never ends.
             stream
                 .write_all(b"GET /quick HTTP/1.1\r\nX: ")
                 .await
@@ -217,7 +217,7 @@ async fn work_in_progress_does_not_give_way_and_a_further_connection_waits_for_i
     let answered = timeout(Duration::from_millis(500), late.read(&mut byte)).await;
     assert!(
         answered.is_err(),
-        "it was answered beside work that fills the room"
+        "a request beyond the limit of the server was answered"
     );
     assert!(busy.iter().all(is_open));
     drop(busy.pop());
@@ -243,15 +243,15 @@ async fn a_peer_that_does_not_read_its_answer_gives_way_and_is_cut_in_the_end() 
     let mut stream = server.sent("/gigabyte").await;
     let room = wait_until_stalled_is_cut(&server).await;
     assert!(room < SOON);
-    // Bytes in the network buffers are still read; that is far from the whole body.
+    // The client still reads the bytes in network buffers, which are a small part of the body.
     let read = until_closed(&mut stream).await;
     assert!(read.len() < 64 << 20, "{}", read.len());
 }
 
-/// Waits until a stalled connection must have been closed: its limit, and as much again for a busy machine.
+/// Waits until a stalled connection must have been closed: for the limit, and as long again for a busy machine.
 async fn wait_until_stalled_is_cut(server: &Server) -> Duration {
     let start = Instant::now();
-    // Each response in between shows that the server continues.
+    // Responses to other connections show that the server is not blocked.
     while start.elapsed() < Duration::from_secs(2) {
         server.kept().await;
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -278,7 +278,7 @@ async fn each_phase_of_a_request_has_its_deadline() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(SOON, drip).await.expect("a slow head is cut");
+    timeout(SOON, drip).await.expect("not closed in time");
 
     let idle = server(Limits {
         idle: brief,
@@ -296,7 +296,7 @@ async fn each_phase_of_a_request_has_its_deadline() {
     let mut never = answer.sent("/never").await;
     assert_eq!(until_closed(&mut never).await, b"");
 
-    // A body that never arrives: the response does not wait for it, and the connection ends.
+    // The response does not wait for a request body that never arrives, and the connection is closed.
     let mut body = server(LIMITS).await.connect().await;
     let request = b"GET /quick HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n";
     body.write_all(request).await.unwrap();
@@ -318,7 +318,7 @@ fn the_peer_with_the_most_connections_gives_way_first() {
     for place in crowd.iter().skip(1).chain([&next, &oldest]) {
         place.begin();
     }
-    assert!(room.enter(one).is_none(), "all are at work");
+    assert!(room.enter(one).is_none(), "all have a request");
     next.end();
     assert!(room.enter(one).is_some());
     assert!(next.is_closed());

@@ -1,4 +1,4 @@
-//! The pages of a process that does not lead.
+//! The pages of a replica that is not the leader.
 
 use orkestra_cluster::gate::Gate;
 use orkestra_core::api::OperatorStatus as Row;
@@ -17,7 +17,7 @@ fn row() -> Row {
     }
 }
 
-/// The pages of a follower: its own operator is on standby, and the leader reports `reported` about it.
+/// Returns the pages of a follower. Its own operator is on standby; `reported` is the operator's status from the leader.
 fn follower(reported: Option<Row>) -> (Pages, Leadership) {
     let rests = OperatorStatus {
         phase: Phase::Standby,
@@ -104,7 +104,7 @@ async fn a_process_is_ready_once_it_is_warm_and_knows_the_lease_with_any_leader(
     let ready = async || send(&pages, "GET", "/readyz").await;
     assert_eq!(ready().await, (503, "starting\n".to_owned()));
     pages.stage.set_ready();
-    assert_eq!(ready().await.0, 503, "nothing was heard of the Lease");
+    assert_eq!(ready().await.0, 503, "the Lease is unknown");
     leadership.publish(follows());
     assert_eq!(ready().await, (200, "ok\n".to_owned()));
     leadership.publish(LeaderStatus {

@@ -109,7 +109,7 @@ async fn an_api_server_that_is_away_is_reported_and_the_process_lives() {
     );
 }
 
-// Over 60 lines: a table of the states of an operator, and what its health page says.
+// Over 60 lines: a table of the states of an operator, and the contents of its health page.
 #[tokio::test]
 async fn health_distinguishes_states() {
     let problem = || {

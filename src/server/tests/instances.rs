@@ -40,7 +40,7 @@ async fn a_list_ends_at_five_hundred_instances_and_says_so() {
     let page: Vec<Value> = (0..120)
         .map(|serial| pond("marsh", &format!("p{serial}")))
         .collect();
-    // Every page has a next one: without a limit this would never end.
+    // Every page has a `continue` token, so without a limit the list would never end.
     let answers = BTreeMap::from([("/apis/water.example/v1/ponds", list_of(&page, "more"))]);
     let pages = pages(
         vec![katalog("marsh", "reeds", vec![("pond", status())])],
@@ -66,7 +66,7 @@ async fn a_silent_api_server_ends_in_504() {
             .await
             .unwrap();
     assert_eq!(code, 504);
-    // Four read and 32 wait: the others are refused.
+    // Four requests read and 32 wait until they time out; the others are refused.
     let many = (0..50).map(|_| get_json(&pages, "/katalog/pond/cr"));
     let answers = futures::future::join_all(many).await;
     let count = |code: u16| answers.iter().filter(|answer| answer.0 == code).count();
@@ -114,7 +114,7 @@ async fn an_instance_shows_its_children_and_never_values_of_secrets() {
         assert_eq!(code, 200, "{path}: {page}");
         assert_eq!(page["status"]["phase"], "Filled");
         let deployments = page["children"]["Deployment"].as_array().unwrap();
-        assert_eq!(deployments.len(), 1, "a copied mark is no child: {page}");
+        assert_eq!(deployments.len(), 1, "a copied mark counts: {page}");
         assert_eq!(
             (
                 &deployments[0]["replicas"],

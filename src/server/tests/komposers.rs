@@ -1,4 +1,4 @@
-//! Komposers, and what comes from their sources.
+//! The pages of Komposers: their sources, and the operators from their sources.
 
 use orkestra_core::{api::SourceStatus, compose::SourceRecord, plan::Declaring};
 
@@ -20,7 +20,7 @@ async fn a_komposer_is_shown_with_its_sources_beside_a_katalog_of_the_same_name(
     operators_are_found_by_what_declares_them(&pages).await;
 }
 
-/// Returns a Komposer with one source that is read and one that is missing.
+/// Returns a Komposer with one source that was fetched and one that is missing.
 fn komposer() -> KatalogView {
     let mut komposer = katalog(
         "marsh",
@@ -51,7 +51,7 @@ fn komposer() -> KatalogView {
     komposer
 }
 
-/// Checks what the summary says about the Katalog, and about the Komposer of the same name.
+/// Checks the rows of the Katalog and of the Komposer of the same name in the summary.
 fn the_summary_lists_both_with_sources_and_operators(page: &Value) {
     let kinds = [
         page["katalogs"][0]["kind"].clone(),
@@ -83,7 +83,7 @@ fn the_summary_lists_both_with_sources_and_operators(page: &Value) {
     assert_eq!(rows, expected);
 }
 
-/// Checks the paths of operators: those that are unique, one that is ambiguous and one that does not exist.
+/// Checks the paths of operators: unique ones, an ambiguous one, and one that does not exist.
 async fn operators_are_found_by_what_declares_them(pages: &Pages) {
     for (path, declared_by) in [
         ("/katalog/marsh/reeds/pond", "Katalog"),

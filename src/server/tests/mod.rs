@@ -1,4 +1,4 @@
-//! Requests to the router, without a port; the cluster is a function.
+//! Requests to the router of the HTTP API, without a port, and with a cluster in this process.
 
 mod follower;
 mod health;
@@ -28,7 +28,7 @@ use crate::{
 
 const NOW: &str = "2031-05-06T07:08:09Z";
 
-/// A cluster that has responses for some paths, including the query.
+/// Returns a cluster with responses for paths, which may include the query.
 fn cluster(answers: BTreeMap<&'static str, Value>) -> Cluster {
     let answers = Arc::new(answers);
     let service = service_fn(move |request: Request<kube::client::Body>| {
@@ -44,7 +44,7 @@ fn cluster(answers: BTreeMap<&'static str, Value>) -> Cluster {
                 .or_else(|| answers.get(request.uri().path()));
             let (code, body) = match found {
                 _ if uri.contains("/secrets") && !metadata_only => {
-                    panic!("whole Secrets were asked for: {uri}")
+                    panic!("a request for whole Secrets: {uri}")
                 }
                 Some(body) => (200, body.clone()),
                 None => (
@@ -227,7 +227,7 @@ async fn a_short_address_answers_when_it_is_unambiguous() {
 
 #[tokio::test]
 async fn where_a_long_and_a_short_address_read_the_same_an_existing_long_one_wins() {
-    // /katalog/lake/cr/pond: the entry pond of Katalog lake/cr, or the instance pond of the entry lake.
+    // `/katalog/lake/cr/pond` is the entry `pond` of the Katalog `lake/cr`, or the instance `pond` of the entry `lake`.
     let both = vec![
         katalog("lake", "cr", vec![("pond", status())]),
         katalog("marsh", "reeds", vec![("lake", status())]),

@@ -1,10 +1,10 @@
-//! Lists with pages, and objects that are larger or deeper than is shown.
+//! Paginated lists, and objects that are too large or too deep to be shown completely.
 
 use parking_lot::Mutex;
 
 use super::*;
 
-/// A cluster whose ponds are `ponds`, which supports `limit` and `continue`, and the limits of its requests.
+/// Returns a cluster with these ponds that supports `limit` and `continue`, and the limits of the requests to it.
 fn paged(ponds: Vec<String>) -> (Cluster, Arc<Mutex<Vec<usize>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let limits = asked.clone();
@@ -97,7 +97,7 @@ async fn large_objects_are_asked_for_a_few_at_a_time_and_answers_stay_small() {
         (&Value::Null, &json!(true))
     );
     assert_eq!(page["items"][3]["ready"], true, "{page}");
-    // 25 of them are 7.5 MB.
+    // A page of 25 ponds has 7.5 MB.
     let asked = asked.lock();
     assert!(asked[0] == 100 && asked.contains(&25), "{asked:?}");
 }

@@ -1,8 +1,8 @@
-//! Responses against the `OpenAPI` document.
+//! Responses are valid by the `OpenAPI` document.
 
 use super::*;
 
-/// Validates responses against the schema of that name in the committed document.
+/// Returns a validator for the schema `name` of the committed document.
 fn validator(name: &str) -> jsonschema::Validator {
     let mut document: Value = serde_json::from_str(OPENAPI).unwrap();
     document["$ref"] = format!("#/components/schemas/{name}").into();

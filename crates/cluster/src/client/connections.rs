@@ -209,10 +209,10 @@ mod tests {
             self.connections.reserve(used_for, self.now)
         }
 
-        /// Opens the connection that `reserve` asks for, and takes a place on it.
+        /// Opens the connection that `reserve` requests, and takes a stream on it.
         fn make(&mut self, used_for: Use, limit: usize) -> (Id, Cluster) {
             let StreamSlot::Make(id) = self.reserve(used_for) else {
-                panic!("no connection is to be made");
+                panic!("no new connection requested");
             };
             let cluster = Cluster::default();
             self.connections
@@ -237,7 +237,7 @@ mod tests {
         }
         let (second, _) = case.make(Use::Watches, 100);
         assert_ne!(first, second);
-        // A watch that ends makes room.
+        // A watch that ends frees its stream.
         case.connections.leave(first, case.now);
         assert_eq!(
             case.reserve(Use::Watches),
@@ -271,9 +271,9 @@ mod tests {
             );
         }
         let StreamSlot::Make(second) = case.reserve(Use::Watches) else {
-            panic!("the fourth has no place");
+            panic!("a fourth stream was granted");
         };
-        // While it is being opened two more get a place there, since it is assumed to be as small as the first.
+        // While it is being opened, two more requests wait for it: its limit is assumed to be that of the first connection.
         assert_eq!(case.reserve(Use::Watches), StreamSlot::Wait(second));
         assert_eq!(case.reserve(Use::Watches), StreamSlot::Wait(second));
         assert!(matches!(case.reserve(Use::Watches), StreamSlot::Make(_)));
@@ -294,7 +294,7 @@ mod tests {
         for _ in 0..20 {
             assert_eq!(case.reserve(Use::Watches), StreamSlot::Wait(first));
         }
-        // It is HTTP/1.1.
+        // The connection is HTTP/1.1, so it takes one request at a time.
         let cluster = Cluster::default();
         case.connections.opened(first, cluster.clone(), 1, case.now);
         assert_eq!(
@@ -339,7 +339,7 @@ mod tests {
         cluster.0.set(true);
         let (second, _) = case.make(Use::Watches, 100);
         assert_ne!(first, second);
-        // The requests on it finish without effect on others.
+        // The requests on the closed connection finish without effect on the other connection.
         case.connections.leave(first, case.now);
         assert_eq!(case.connections.count(Use::Watches), 1);
     }

@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_certificate_of_version_1_is_presented() {
         let config = config(CERTIFICATE, KEY);
-        assert!(config.rustls_client_config().is_err(), "kube takes it now");
+        assert!(config.rustls_client_config().is_err(), "kube accepts it");
         let tls = tls(&config).unwrap();
         let schemes = [rustls::SignatureScheme::ECDSA_NISTP256_SHA256];
         let presented = tls

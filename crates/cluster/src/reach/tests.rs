@@ -1,4 +1,4 @@
-//! Outages, without an API server and with a paused clock.
+//! Detection of outages of the API server, with a scripted probe and paused time.
 
 use std::collections::VecDeque;
 
@@ -12,9 +12,9 @@ struct Server {
     most: AtomicU32,
 }
 
-/// Where nothing was written, nothing is looked for.
+/// A version reader that panics: without a recorded write, no version is read.
 fn unasked() -> VersionReader {
-    Arc::new(|path| panic!("asked for {path}"))
+    Arc::new(|path| panic!("unexpected read of {path}"))
 }
 
 fn failed() -> Probe {
@@ -91,7 +91,7 @@ async fn a_webhook_that_fails_all_day_pauses_nobody_and_is_worth_a_probe_a_secon
 async fn an_outage_is_probed_one_at_a_time_with_longer_and_longer_pauses() {
     let (server, reach, gauge) = server((0..20).map(|_| failed()));
     misses(&reach, 500);
-    assert!(!reach.is_up(), "it pauses from the doubt on");
+    assert!(!reach.is_up(), "still up during the first probe");
     let began = Instant::now();
     sleep(Duration::from_millis(10)).await;
     let away = reach.view().borrow().away.clone().unwrap();
@@ -99,7 +99,7 @@ async fn an_outage_is_probed_one_at_a_time_with_longer_and_longer_pauses() {
     assert_eq!(gauge.get(), 0);
     misses(&reach, 500);
     reach.up().await;
-    // 200, 400, 800, 1600 ms, then 2 s each, less up to a half.
+    // The delays are 200, 400, 800, 1600 ms, then 2 s each; jitter shortens each by up to a half.
     let took = began.elapsed();
     assert!(
         (Duration::from_secs(17)..Duration::from_secs(36)).contains(&took),
@@ -186,8 +186,8 @@ async fn all_that_wait_come_back_one_by_one_and_the_fewer_the_sooner() {
     }
 }
 
-/// The rewinds that are known once the API server is back, where it has that of what was written at 70: the looks in order, the
-/// last of them again and again. An error is a look that failed.
+/// Returns the number of rewinds that are known once the API server is reachable again, and the number of reads of `/list`. The
+/// process wrote `/list` at resourceVersion 70; `looks` are the results of reads in order, the last one repeated.
 async fn rewinds_after(looks: &[Result<Option<&'static str>, ()>]) -> (u64, u32) {
     let gauge = IntGauge::new("up", "up").unwrap();
     let prober: Prober = Arc::new(|| Box::pin(async { Probe::Ready }));
@@ -222,7 +222,7 @@ async fn a_lost_write_is_known_before_anybody_continues() {
     assert_eq!(rewinds_after(&[Ok(Some("69"))]).await, (1, 1));
     assert_eq!(rewinds_after(&[Ok(None)]).await, (1, 1));
     assert_eq!(rewinds_after(&[Err(()), Ok(Some("69"))]).await, (1, 2));
-    // Who never gets an answer goes on without it.
+    // Reads that always fail do not prevent the return.
     assert_eq!(rewinds_after(&[Err(())]).await, (0, 2 * LOOKS));
 }
 

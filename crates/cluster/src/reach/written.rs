@@ -105,7 +105,7 @@ mod tests {
         }
         let ending = r#"{"resourceVersion":"70","deletionTimestamp":"2031-05-06T07:08:09Z"}"#;
         let ending = written(ending).unwrap();
-        assert!(!ending.is_lost(None), "its deletion has ended");
+        assert!(!ending.is_lost(None), "a deletion counts as lost");
         assert!(ending.is_lost(Some(&Version::from("69"))));
     }
 

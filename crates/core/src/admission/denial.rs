@@ -106,7 +106,7 @@ mod tests {
                 LINES,
             ]
         );
-        // Of another document, the position is its own.
+        // A problem in another document is reported with the position in that document.
         let mut located = error(0);
         (located.file, located.line, located.column) =
             (Some("Motif m".to_owned()), Some(2), Some(3));

@@ -108,7 +108,7 @@ mod tests {
                 "spec.crds.site.configMaps[1].data.token",
                 "| spec:\n|   crds:\n|     site:\n|       configMaps:\n|       - name: web\n|         data:\n|           token:\n|           ^^^^^",
             ),
-            // The item itself; and a field that is missing, at its parent.
+            // The item itself is underlined; for a missing field, its parent is.
             (
                 "spec.crds.site.configMaps[0]",
                 "| spec:\n|   crds:\n|     site:\n|       configMaps:\n|       - name: a\n|         ^^^^^^^",

@@ -1,4 +1,4 @@
-//! `autoscale`: what changes the capacity of an operator, and the number of pods of a workload.
+//! `autoscale`: conditions that change the capacity of an operator, or the number of pods of a workload.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Calls to the outside.
+//! `external`: calls to external HTTP endpoints.
 
 use std::collections::BTreeMap;
 

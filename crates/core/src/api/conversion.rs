@@ -1,4 +1,4 @@
-//! `conversion`: custom resources from one version of their kind to another.
+//! `conversion`: converts custom resources from one version of their kind to another.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `dependsOn`: which operators an operator waits for.
+//! `dependsOn`: the operators that an operator waits for.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `endpoints`: which pages of the HTTP API an operator has.
+//! `endpoints`: the pages of the HTTP API that an operator has.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `enrich`: what is added to children that templates read.
+//! `enrich`: data that is added to children when templates read them.
 
 use std::collections::BTreeMap;
 

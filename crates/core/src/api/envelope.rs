@@ -1,4 +1,4 @@
-//! Documents as a whole: what stands around `spec`. The types exist for their schemas.
+//! Whole documents: the fields next to `spec`. The types exist only for their schemas.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

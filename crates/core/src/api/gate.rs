@@ -1,4 +1,4 @@
-//! `when` and `or`: conditions on the custom resource and on what is known about the world.
+//! `when` and `or`: conditions on the custom resource and on other template data.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The keys of Katalogs, kinds and objects.
+//! Keys that identify Katalogs, kinds and objects.
 
 use std::fmt;
 

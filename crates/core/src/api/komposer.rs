@@ -1,4 +1,4 @@
-//! `Komposer`: operators composed from Katalogs of other places, with overrides.
+//! `Komposer`: operators composed from Katalogs in other locations, with overrides.
 
 use std::collections::BTreeMap;
 

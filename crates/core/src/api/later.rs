@@ -1,10 +1,10 @@
-//! Marks in the schemas of the API types that go beyond JSON Schema.
+//! Extensions of JSON Schema in the schemas of the API types.
 //!
-//! A field that the language documents and that is not built yet is known to the schema, so that a
-//! document that declares it is checked and refused; no document is read into it.
+//! The schema contains fields that the language documents and that are not implemented yet. A document that declares one is
+//! checked and refused; no document is read into such a field.
 //!
-//! These fields are in a type `…Later` beside the type that documents are read into. When a field is built, it moves to that
-//! type.
+//! These fields are in a type `…Later`, next to the type that documents are read into. When a field is implemented, it moves to
+//! that type.
 
 use std::borrow::Cow;
 use std::fmt;

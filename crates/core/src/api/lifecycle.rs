@@ -1,4 +1,4 @@
-//! `lifecycle`: how mature a document is, and what replaces it.
+//! `lifecycle`: the maturity of a document, and its replacement.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

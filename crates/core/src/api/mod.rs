@@ -1,8 +1,8 @@
-//! API types: what users write and what Orkestra reports.
+//! API types: the documents that users write, and the status that Orkestra reports.
 //!
-//! The types are the one source of the language's fields. From their schemas follow the custom
-//! resource definitions, the check of documents for unknown, misshapen and unsupported
-//! fields, and the reference documents. Doc comments of fields are the descriptions that users read.
+//! The types are the only definition of the language's fields. The custom resource definitions, the check of documents for
+//! unknown, misshapen and unsupported fields, and the reference documents are derived from their schemas. Doc comments of fields
+//! are the descriptions that users read.
 
 pub mod apply_set;
 pub mod auth;

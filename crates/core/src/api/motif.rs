@@ -1,4 +1,4 @@
-//! `Motif`: children, status fields, profiles and notes that Katalogs import with inputs of their own.
+//! `Motif`: children, status fields, profiles and notes that Katalogs import. Each import provides its own inputs.
 
 use std::collections::BTreeMap;
 

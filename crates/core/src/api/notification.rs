@@ -1,4 +1,4 @@
-//! `notification`: messages about failures. The types exist for their schemas.
+//! `notification`: messages about failures. The types exist only for their schemas.
 #![expect(dead_code, reason = "only the schemas are used")]
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! `operatorBox.observe`: objects and Events that lead to a pass.
+//! `operatorBox.observe`: objects and Events that trigger a reconcile pass.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `onDelete`: what is done before a custom resource goes.
+//! `onDelete`: the steps before a custom resource is deleted.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `operatorBox`: what an operator does for each custom resource.
+//! `operatorBox`: the behavior of an operator for each custom resource.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! When a pass runs: what must hold before one, and when another follows.
+//! `preReconcile` and `requeue`: the conditions under which a reconcile pass runs, and the time of the next one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

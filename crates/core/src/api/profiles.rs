@@ -1,4 +1,4 @@
-//! `profiles`: named profiles of a document's own, in one table of their classes.
+//! `profiles`: named profiles that a document declares, in one table of their classes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

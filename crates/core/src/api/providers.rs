@@ -1,4 +1,4 @@
-//! `providers`: providers of external resources, and their resources. The types exist for their schemas.
+//! `providers`: providers of external resources, and their resources. The types exist only for their schemas.
 #![expect(dead_code, reason = "only the schemas are used")]
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! `normalize`, `mutation` and `validation`: what is made of a custom resource, and what must be so, before anything else.
+//! `normalize`, `mutation` and `validation`: rules that change and check a custom resource before every other step of a pass.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `security`: protection, webhooks and conversion, for the whole Katalog; and the fields of an entry that refine it.
+//! `security`: protection, webhooks and conversion for a whole Katalog, and the fields of an entry that override it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `setup`: what `ork run` applies, and what it waits for, before an operator starts.
+//! `setup`: the objects that `ork run` applies and waits for before an operator starts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `Simulate`: tests of a Katalog without a cluster, over a world in memory.
+//! `Simulate`: tests of a Katalog without a cluster, over a simulated cluster in memory.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

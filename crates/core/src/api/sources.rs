@@ -1,4 +1,4 @@
-//! `sources`: the places that the Katalogs of a composition come from.
+//! `sources`: the locations of the Katalogs of a composition.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What Orkestra reports about a Katalog or a Komposer.
+//! The status that Orkestra reports on a Katalog or a Komposer.
 
 use std::collections::BTreeMap;
 
@@ -157,8 +157,8 @@ pub struct OperatedKind {
     /// listed may be in all namespaces.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub child_namespaces: BTreeMap<String, Vec<String>>,
-    // In names, `*` stands for any text; `(created)` stands for the namespaces that a resource created. Absent if it was
-    // written by a release that did not record them.
+    // In names, `*` matches any text; `(created)` stands for the namespaces that a resource created. Absent if a release that did
+    // not record the field wrote the status.
     /// Namespaces of children outside that of their resource, as patterns by kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_targets: Option<BTreeMap<String, Vec<String>>>,

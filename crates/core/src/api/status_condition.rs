@@ -1,4 +1,4 @@
-//! Conditions of one's own on custom resources.
+//! `status.conditions`: custom conditions on custom resources.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Resolves the kind that an entry operates.
+//! Resolves `apiTypes`: the kind of the custom resources that an entry reconciles.
 
 use crate::{
     api::{ApiTypes, CrdEntry, KatalogSpec, names},

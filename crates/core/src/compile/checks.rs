@@ -1,4 +1,4 @@
-//! Checks children against each other.
+//! Checks the declared children: conflicts between them, children that outlive their custom resource, and ignored parts of Motifs.
 
 use std::collections::BTreeMap;
 

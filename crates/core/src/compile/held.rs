@@ -1,4 +1,4 @@
-//! Gates that hold a custom resource back, and rules that requeue it.
+//! `preReconcile` and `requeue`: gates that hold back passes over a custom resource, and rules that requeue it.
 
 use super::{calls::DeclaredCalls, conditions};
 use crate::{

@@ -1,4 +1,4 @@
-//! The schemas that are known while a Katalog is compiled.
+//! The schemas that are available while a Katalog is compiled.
 
 use crate::{
     definitions::Schemas,

@@ -1,4 +1,4 @@
-//! `lifecycle`: deprecated documents get a warning and run.
+//! `lifecycle`: a deprecated document compiles with a warning.
 
 use super::imports::Imported;
 use crate::{

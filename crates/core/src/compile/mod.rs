@@ -4,15 +4,15 @@
 //!  KatalogSpec ── katalog ──► Plan { operators: [Arc<OperatorPlan>] }   or Diagnostics, never both
 //!      Schemas ──►│
 //!      Library ──►│  operator: one entry of `spec.crds`
-//!                 │    imports, symbols    what its templates may name
+//!                 │    imports, symbols    names that its templates can use
 //!                 │    children            entries to whole objects, by `resources`
 //!                 │    rules, observe, …   one module for each field of an entry
-//!                 │    reads, typing       what templates read, and whether the types fit
-//!                 └─   checks, wiring, …   parts that do not fit together
+//!                 │    reads, typing       the paths that templates read, and their types
+//!                 └─   checks, wiring, …   conflicts and unresolved references between children
 //! ```
 //!
-//! Modules here have the names of those in `plan`: `plan::cross` holds the types, `compile::cross` makes their values, with a
-//! function `plan`, or `plans` for a list. Nothing here is needed once a plan exists.
+//! The modules have the names of those in `plan`: `plan::cross` holds the types, `compile::cross` creates their values, with a
+//! function `plan`, or `plans` for a list. The code is not needed once a plan exists.
 
 mod admission;
 mod api_types;

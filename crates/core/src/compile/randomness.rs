@@ -1,4 +1,4 @@
-//! Permits random values only where they are kept.
+//! Permits random values only in children that are created once.
 //!
 //! A pass renders everything again, so a value drawn in each pass would cause a write in each pass. Only the body of a
 //! child that is created once is rendered once.

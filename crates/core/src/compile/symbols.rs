@@ -1,5 +1,4 @@
-//! Names that a Katalog can use: its own notes and profiles, those of the Motifs that it imports, and the built-in
-//! profiles.
+//! The names that a Katalog can use: its own notes and profiles, those of the Motifs that it imports, and the built-in profiles.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Target namespaces: the namespaces in which children of a custom resource may be created.
 //!
-//! The author of a namespaced custom resource is trusted with its own namespace only, while the operator's permissions are
-//! wider. A namespace that depends on the custom resource is therefore checked twice:
+//! The author of a namespaced custom resource has permissions in its namespace only, while the operator's permissions are wider.
+//! A namespace that depends on the custom resource is therefore checked twice:
 //!
 //! ```text
 //!  compile ─► fixed, or the custom resource's own ──► Reach::Fixed

@@ -252,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// The head, the items and the envelope of a text that arrives in parts of that size.
+    /// Splits a text that arrives in parts of `size` bytes into its head, its items and its envelope.
     fn split(text: &str, size: usize) -> Result<(Option<Value>, Vec<Value>, Value), SplitError> {
         let (mut head, mut items) = (None, Vec::new());
         let mut splitter = Splitter::default();

@@ -14,7 +14,7 @@ fn paths(texts: &[&str]) -> Vec<Path> {
         .collect()
 }
 
-/// The objects of a page that arrives in parts of that size.
+/// Reads a page that arrives in parts of `size` bytes, and returns its objects.
 fn page(projection: &Projection, text: &[u8], size: usize) -> Result<Vec<Node>, BadPage> {
     let (mut page, mut objects) = (Page::new(projection), Vec::new());
     let mut take = |listed| {
@@ -56,7 +56,7 @@ fn deep(levels: usize) -> String {
     format!("{open}1{close}")
 }
 
-/// Hostile objects, each with the path that is unreadable when `spec` is read, and the cause.
+/// Objects that cannot be read as a whole, each with the path that is unreadable when `spec` is read, and the cause.
 fn hostile() -> Vec<(String, String, &'static str, Cause)> {
     let spec = |name: &str, value: &str| {
         (
@@ -211,7 +211,7 @@ fn an_object_that_is_too_large_is_named_from_its_beginning() {
     assert_eq!(CrRecord::read(found, &[]).unwrap(), records[0]);
 }
 
-/// Objects that are as large as the API server accepts, in several ways.
+/// Objects of the maximum size that the API server accepts, in several dimensions.
 #[test]
 fn objects_as_large_as_the_api_server_lets_in_are_read() {
     let names = ["a".repeat(253), "a".to_owned()];

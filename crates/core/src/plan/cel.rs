@@ -1,4 +1,4 @@
-//! Rules as expressions of CEL.
+//! Rules as CEL expressions.
 
 use std::fmt::Write as _;
 

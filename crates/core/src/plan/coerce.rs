@@ -1,5 +1,5 @@
-//! The type of a field. Converts a rendered value to the type of its field, in the same way for literals at compile time and for expressions in
-//! a pass.
+//! The types of fields. A rendered value is converted to the type of its field, in the same way for literals at compile time and
+//! for expressions in a pass.
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 

@@ -1,4 +1,4 @@
-//! Names and images of containers, which a pass completes.
+//! The default name of a container and the default tag of its image, which a pass sets.
 
 /// Longest DNS label, in bytes.
 const LABEL_BYTES: usize = 63;

@@ -1,4 +1,4 @@
-//! Events that are declared, and the deletion of custom resources by their operator.
+//! Events that a Katalog declares, and the deletion of custom resources by their operator.
 
 use std::time::Duration;
 

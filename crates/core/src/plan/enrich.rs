@@ -1,4 +1,4 @@
-//! Data that is added to children.
+//! `enrich`: data that is added to children when templates read them.
 
 use super::{Gate, GroupKind, Reads};
 use crate::{api::EnrichTarget, enrich::Addition, value::PathStep};

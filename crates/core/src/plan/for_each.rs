@@ -1,4 +1,4 @@
-//! Children of the elements of a list or map.
+//! `forEach`: children that are created for each element of a list or map.
 
 use super::{ImportPlan, PlanPlace, inputs};
 use crate::value::{Key, Path, PathStep};

@@ -1,4 +1,4 @@
-//! Secrets with generated values, and copies: the parts of a child plan beside its body.
+//! Secrets with generated values, and copies: parts of a child plan in addition to its body.
 
 use std::time::Duration;
 

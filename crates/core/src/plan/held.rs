@@ -1,4 +1,4 @@
-//! Gates that hold a pass back, and when it runs again.
+//! Gates that hold back a pass, and the time of the next pass.
 
 use super::{Gate, Leaf, OnFalsePlan};
 

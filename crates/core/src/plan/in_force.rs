@@ -1,10 +1,10 @@
-//! The plan that an operator runs, and the plan that it should run.
+//! The plan that an operator runs, and the plan that it is supposed to run.
 //!
 //! ```text
-//!  want(n+1) ──► running n, wanted n+1 ── everything that n+1 needs is available ──► run(n+1): both are n+1
+//!  want(n+1) ──► running n, wanted n+1 ── all that n+1 requires is available ──► run(n+1): both are n+1
 //! ```
 //!
-//! [`Plans`] is the only type that holds both, so that no report can confuse them.
+//! [`Plans`] is the only type that holds both plans, so that no report can confuse them.
 
 use std::sync::Arc;
 

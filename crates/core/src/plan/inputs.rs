@@ -1,5 +1,5 @@
-//! Imports of Motifs, and values that come from their inputs: texts that are known without a custom resource, and values that
-//! only the user sets.
+//! Imports of Motifs, and values of their inputs: texts that are known without a custom resource, and values that only the user
+//! sets.
 
 use super::{Coerce, Leaf, ObjectTree, PlanPlace};
 use crate::{

@@ -1,4 +1,4 @@
-//! `.health`, `.metrics` and `.ork`: what templates and conditions read about the operator and the process that runs it.
+//! `.health`, `.metrics` and `.ork`: data about the operator and its process that templates and conditions read.
 //! Reference: reference/language.md, §10.3.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Plans: the immutable data that runs, and functions of a plan alone.
+//! Plans: the immutable, compiled form of a Katalog, and functions that depend only on a plan.
 //!
 //! ```text
 //!  compile ──► Plan { operators: [Arc<OperatorPlan>] }
@@ -8,7 +8,7 @@
 //!                 └── diff:     the changes for a running operator
 //! ```
 //!
-//! A plan contains no name of a custom resource: it is compiled once and serves every instance.
+//! A plan contains no name of a custom resource: it is compiled once and used for every custom resource.
 
 pub mod admission;
 mod autoscale;

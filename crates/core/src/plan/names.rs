@@ -1,4 +1,4 @@
-//! Rules for names of objects.
+//! The syntax of object names.
 
 use crate::api::names;
 

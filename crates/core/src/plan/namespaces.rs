@@ -9,7 +9,7 @@
 //!  anything else ───────────────────────────────► All           a ClusterRole and one watch
 //! ```
 //!
-//! Permissions and watches are derived from the same result, so that the permissions suffice for the watches.
+//! Permissions and watches are derived from the same result, so that the permissions always cover the watches.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Where the parts of a plan were declared.
+//! The positions in documents at which the parts of a plan are declared.
 
 use std::{fmt, ops::Deref};
 

@@ -1,7 +1,7 @@
-//! Children that give power over a cluster, and which of them an installation permits.
+//! Children that grant wide access to a cluster, and the policy of an installation that permits or refuses them.
 //!
-//! Who writes Katalogs can create what the controller may create. The permissions of the controller are the first limit; this is a
-//! second one, which also covers what RBAC cannot tell apart: a privileged Pod from any other.
+//! The author of a Katalog can create any object that the controller may create. The permissions of the controller are the first
+//! limit; the policy is a second one. It also covers what RBAC cannot distinguish: a privileged Pod from any other.
 
 use std::collections::BTreeSet;
 
@@ -222,7 +222,7 @@ mod tests {
             .0
     }
 
-    /// The names of what is refused where nothing is permitted.
+    /// Returns the names of the violations of the policy `none`.
     fn refused(children: &str) -> Vec<&'static str> {
         let none = ChildPolicy::parse("none").unwrap();
         let violations = none.violations(&plan(children));
@@ -273,7 +273,7 @@ mod tests {
         );
         assert_eq!(refused(&privileged("true")), [PRIVILEGED]);
         assert_eq!(refused(&privileged("false")), <[&str; 0]>::default());
-        // The author of a custom resource decides.
+        // The author of a custom resource chooses the value, so it may be `true`.
         assert_eq!(refused(&privileged("'{{ .spec.p }}'")), [PRIVILEGED]);
         assert_eq!(refused(&patched("{hostNetwork: true}")), [HOST_NAMESPACES]);
         assert_eq!(
@@ -292,7 +292,7 @@ mod tests {
         );
     }
 
-    /// Adds the paths below `at` where a schema has the spec of pods.
+    /// Adds to `found` the paths below `at` where a schema has a Pod spec.
     fn pod_specs<'s>(schema: Schema<'s>, at: &[&'s str], found: &mut BTreeSet<Vec<&'s str>>) {
         let fields: Vec<&str> = schema.fields().collect();
         if ["containers", "hostNetwork"]
@@ -302,7 +302,7 @@ mod tests {
             found.insert(at.to_vec());
             return;
         }
-        // A CronJob has the longest path. There is an end, because the schemas of definitions contain themselves.
+        // The longest path is that of a CronJob. The depth is limited, since the schemas of definitions are recursive.
         if at.len() == 5 {
             return;
         }

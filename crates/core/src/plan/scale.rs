@@ -1,4 +1,4 @@
-//! Scaling of a workload by conditions.
+//! `autoscale` of a workload: conditions for more or fewer pods.
 
 use std::time::Duration;
 

@@ -177,7 +177,7 @@ mod tests {
         for reason in Reason::ALL {
             assert!(
                 !reason.is_permanent() || reason.scope() == FailureScope::CustomResource,
-                "{reason} would degrade the operator"
+                "{reason} degrades the operator"
             );
         }
     }
@@ -191,7 +191,7 @@ mod tests {
         ] {
             assert_eq!(reason.scope(), FailureScope::Namespace, "{reason}");
         }
-        // No tenant takes permissions from the operator, or the API server from its clients.
+        // A tenant cannot revoke permissions of the operator, or make the API server unavailable.
         for reason in [Reason::Forbidden, Reason::Unavailable] {
             assert_eq!(reason.scope(), FailureScope::Operator, "{reason}");
         }

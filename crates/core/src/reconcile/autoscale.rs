@@ -1,10 +1,10 @@
-//! The capacity of an operator: its metrics, and when its capacity changes.
+//! `autoscale` of an operator: its metrics, and the decision to change its capacity.
 //!
 //! ```text
-//!  Figures of its own and of others ── look ──► Look { holds, turns }
-//!                                                 │ AutoscalerState, now
-//!                                                 ▼
-//!                                      AutoscalerState::after: whether `do` is in effect, and when to look again
+//!  metrics of this and other operators ── look ──► Look { holds, turns }
+//!                                                    │ AutoscalerState, now
+//!                                                    ▼
+//!                                         AutoscalerState::after: true if `do` applies; the time of the next evaluation
 //! ```
 
 use std::collections::BTreeMap;

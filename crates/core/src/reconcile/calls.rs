@@ -1,9 +1,9 @@
-//! External calls: the request, and its answer.
+//! External calls: the request, and its response.
 //!
 //! ```text
 //!  CallPlan ── rendered ──► CallRequest ── Read::Call ──► the runtime ── answered ──► sources::Answer
 //!     ▲                                                                                   │
-//!     └── the next call sees it ◄── .external.<name>: status body error called json ◄─────┘
+//!     └── read by the next call ◄── .external.<name>: status body error called json ◄─────┘
 //! ```
 
 use std::{fmt, time::Duration};

@@ -1,4 +1,4 @@
-//! `.children`: the existing children, as templates see them.
+//! `.children`: the existing children, as template data.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 

@@ -1,4 +1,4 @@
-//! The facts about its CRD that a pass uses: the status fields that the API server keeps, and their types.
+//! The parts of its CRD that a pass uses: the status fields that the API server does not drop, and their types.
 
 use std::sync::Arc;
 

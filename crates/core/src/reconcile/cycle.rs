@@ -1,4 +1,4 @@
-//! The decision of a pass: an intent per child, and what the status reports.
+//! The decision of a pass: an intent for each child, and the data for the status.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The deletion of a custom resource: which steps of `onDelete` are done, and what is next.
+//! The deletion of a custom resource: the completed steps of `onDelete`, and the next ones.
 //!
 //! ```text
 //!  Observed, deleting ── finish ──► Ending: Jobs to create, children to delete, objects to wait for
@@ -6,8 +6,8 @@
 //!                                     └─ nothing left ──► children that Kubernetes does not collect are deleted, then our finalizer
 //! ```
 //!
-//! It is decided again in each pass. The inventory records what cannot be observed: which Jobs were created, since a finished
-//! Job may be gone.
+//! Each pass decides again. The inventory records what a pass cannot observe: the Jobs that were created, since a finished Job may
+//! have been deleted.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! Events that a Katalog declares: which of them a pass sends.
+//! Selects the Events that a pass sends from those that a Katalog declares.
 //!
-//! An Event stands for a state, so it is sent when the state begins: its conditions hold now and did not in the pass before, or
-//! its reason or text changed.
+//! An Event reports a state, so it is sent when the state begins: its conditions hold now and did not hold in the previous pass, or
+//! its reason or text has changed.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! Other owners of custom resource fields that would be normalized.
+//! Other owners of the custom resource's fields that `normalize` would change.
 //!
-//! A field that another client declares is not ours to write: `kubectl apply`, another manager's apply, and `GitOps` tools
-//! restore their declared value, and two writers of one field never stop.
+//! The operator does not write a field that another client declares: `kubectl apply`, the apply of another field manager, and
+//! `GitOps` tools restore their declared value, so that both would write the field again and again.
 
 use super::{
     metadata::in_metadata,
@@ -293,7 +293,7 @@ mod tests {
         let why = Some("`kubectl apply` declares it");
         let applied = by(r#"{"spec":{"a":{"b":"X"},"new":null}}"#);
         assert_eq!(of(&applied, "spec.a.b"), why);
-        assert_eq!(of(&applied, "spec.new.field"), why, "as nothing");
+        assert_eq!(of(&applied, "spec.new.field"), why, "null above it");
         assert_eq!(of(&by(r#"{"spec":{"a":{"c":1}}}"#), "spec.a.b"), None);
         assert_eq!(of(&by("{"), "spec.a.b"), None);
     }
@@ -330,7 +330,7 @@ mod tests {
             assert_eq!(
                 of(&holds, "spec.list.x"),
                 Some("`spec.list` is a list"),
-                "the nearer reason"
+                "a list takes precedence"
             );
         }
         let chart = json!({ "labels": { "app.kubernetes.io/instance": "x" }, "ownerReferences": [{ "kind": "Shop", "name": "books" }] });

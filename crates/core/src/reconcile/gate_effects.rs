@@ -1,4 +1,4 @@
-//! The side results of gates: moments, and comparisons that could not be made.
+//! The side results of gates: the times at which their results may change, and comparisons that could not be evaluated.
 
 use std::{
     cell::{Cell, RefCell},

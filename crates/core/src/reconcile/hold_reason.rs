@@ -1,4 +1,4 @@
-//! Why a custom resource is held back.
+//! The reason why a custom resource is held back.
 
 /// Why no pass runs over a custom resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

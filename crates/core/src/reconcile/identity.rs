@@ -1,4 +1,4 @@
-//! The identity and version of an object: small, since stores hold one for each object.
+//! The identity and version of an object. The type is small, since stores hold one for each object.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Labels and annotations that a plan puts on its custom resources.
+//! Labels and annotations that a plan sets on its custom resources.
 
 use std::collections::BTreeMap;
 

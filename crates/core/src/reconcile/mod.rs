@@ -12,7 +12,7 @@
 //!                       status ──► StatusPatch, when it differs
 //! ```
 //!
-//! Nothing here awaits, locks or reads a clock.
+//! The code does not await, lock or read a clock.
 
 pub mod autoscale;
 pub mod calls;

@@ -1,4 +1,4 @@
-//! Objects and Events that trigger passes: their records, their changes, and the custom resources that they lead to.
+//! Objects and Events that trigger passes: their records, their changes, and the custom resources that they belong to.
 //!
 //! ```text
 //!  object ── Seen ──► before, after ── happened ──► does `on` include it? ── lead ──► custom resources

@@ -1,4 +1,4 @@
-//! Records of objects from which additions to children are made: the pods of a workload, the volume of a claim.
+//! Records of objects that `enrich` reads for additions to children: the pods of a workload, the volume of a claim.
 
 use super::{
     identity::{Identity, Uid},

@@ -1,10 +1,10 @@
-//! Rules at admission: what a pass would decide about an object that is being written.
+//! Rules at admission: the decision of a pass about an object that is being written.
 //!
 //! ```text
 //!  normalize ──► calls of mutation, mutation ──► calls of validation, validation
 //! ```
 //!
-//! These are the functions of a pass, so that both have one verdict. Rules that read what only passes have are left out.
+//! A pass uses the same functions, so that both have the same verdict. Rules that read data that only passes have are skipped.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The reads of a pass beside the custom resource and its children: it requests them, and is called again with the answers.
+//! The reads of a pass other than the custom resource and its children: a pass requests them, and runs again with the results.
 
 use std::{collections::BTreeMap, sync::Arc};
 

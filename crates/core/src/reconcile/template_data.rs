@@ -1,4 +1,4 @@
-//! The data of a pass for templates and conditions, beside the custom resource and its children.
+//! The data of a pass for templates and conditions, other than the custom resource and its children.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `unique`: whether another custom resource of the operator has the same text at a path.
+//! `unique`: checks if another custom resource of the operator has the same text at a path.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What templates see in one pass: the custom resource, its children, and the data of the sources.
+//! The template data of a pass: the custom resource, its children, and the data of the sources.
 
 use jiff::Timestamp;
 

@@ -1,11 +1,11 @@
-//! Any objects result in a draft or an error.
+//! Arbitrary objects: scaffolding results in a draft or an error, and never panics.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
 
-/// Keys that the conversions read.
+/// Keys that the conversions to a draft read.
 const KEYS: [&str; 34] = [
     "allOf",
     "args",

@@ -136,7 +136,7 @@ fn windows_that_overlap_are_looked_at_together() {
     );
 }
 
-/// Checks that the result stays the same until the returned time, at times in between.
+/// Checks that the result does not change before `until`: at a time in between, and one nanosecond before.
 fn stays(
     look_at: impl Fn(Timestamp) -> WindowState,
     now: Timestamp,
@@ -158,14 +158,14 @@ fn stays(
     prop_assert_eq!(
         look_at(between).holds,
         said.holds,
-        "between, at {}",
+        "the result changed at {}",
         between
     );
     let last = Timestamp::from_nanosecond(until.as_nanosecond() - 1).unwrap();
     prop_assert_eq!(
         look_at(last).holds,
         said.holds,
-        "at the last moment, {}",
+        "changed just before the end, at {}",
         last
     );
     Ok(())

@@ -176,15 +176,15 @@ mod tests {
         assert_eq!(
             streak.failing(patience, at(60)),
             None,
-            "not for longer than that"
+            "reported before 60 s of failures"
         );
         assert_eq!(streak.failing(patience, at(91)).as_deref(), Some("at 81"));
         assert_eq!(
             streak.failing(patience, at(92)),
             None,
-            "it has been up for ten seconds"
+            "it has run for ten seconds"
         );
-        // The next failure starts another streak.
+        // The next failure starts a new streak.
         streak.failed("later", at(200));
         assert_eq!(streak.failing(patience, at(259)), None);
         assert_eq!(streak.failing(patience, at(261)).as_deref(), Some("later"));

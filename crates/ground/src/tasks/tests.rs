@@ -32,12 +32,12 @@ async fn a_kept_task_that_panics_or_ends_is_restarted_with_backoff_and_keeps_its
     let (run, at) = runs.recv().await.unwrap();
     assert_eq!((run, at.as_millis()), (2, 200));
     let (run, at) = runs.recv().await.unwrap();
-    assert_eq!((run, at.as_millis()), (3, 600), "twice as long");
+    assert_eq!((run, at.as_millis()), (3, 600), "the second delay doubles");
     let after = counts(Task::Publisher);
     assert!(after.failures >= before.failures + 2 && after.restarts >= before.restarts + 2);
     stop.cancel();
     task.await.unwrap();
-    assert_eq!(runs.recv().await, None, "it ended, and was not restarted");
+    assert_eq!(runs.recv().await, None, "restarted after its end");
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,7 +79,7 @@ async fn the_consequence_of_a_failure_is_taken_once_and_not_when_the_end_was_ask
     let driver = || named(Task::Driver, "pond");
     let ended = driver().start_or(Ends::with(&stop), async {}, otherwise(&taken));
     ended.await.unwrap();
-    assert_eq!(taken.load(Ordering::SeqCst), 1, "it ended by itself");
+    assert_eq!(taken.load(Ordering::SeqCst), 1, "the end was not handled");
     let panicked = driver().start_or(Ends::with(&stop), async { panic!("no") }, otherwise(&taken));
     panicked.await.unwrap();
     assert_eq!(taken.load(Ordering::SeqCst), 2);

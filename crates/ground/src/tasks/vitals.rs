@@ -193,7 +193,7 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async { vitals.follow("leader election") });
-        // Nothing drives it any more.
+        // Outside of `block_on`, nothing polls the tasks of this runtime.
         std::thread::sleep(Duration::from_millis(20));
         assert!(vitals.check().is_err());
         drop(runtime);

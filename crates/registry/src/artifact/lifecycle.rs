@@ -1,4 +1,4 @@
-//! Deprecation of artifacts: annotations and the stage on a given day.
+//! Deprecation of artifacts: the annotations, and the stage on a given day.
 
 use std::{
     collections::BTreeMap,

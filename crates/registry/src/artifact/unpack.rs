@@ -82,7 +82,7 @@ mod tests {
             name: name.to_owned(),
             content: "x".into(),
         };
-        // The second file needs a folder in the place of the first file.
+        // The second file requires a folder at the path of the first file.
         assert!(write(&target, &[file("a"), file("a/b")]).is_err());
         assert!(!target.exists());
         assert!(matches!(
@@ -96,6 +96,6 @@ mod tests {
             Err(UnpackError::Occupied(_))
         ));
         let left: Vec<_> = fs::read_dir(target.parent().unwrap()).unwrap().collect();
-        assert_eq!(left.len(), 1, "no temporary folder stays");
+        assert_eq!(left.len(), 1, "a temporary folder is left");
     }
 }

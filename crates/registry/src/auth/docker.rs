@@ -355,7 +355,7 @@ mod tests {
             assert_eq!(
                 secret.find("a.example").await.unwrap(),
                 None,
-                "a Secret runs nothing"
+                "a Secret ran a helper"
             );
         }
     }

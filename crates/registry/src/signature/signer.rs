@@ -1,4 +1,4 @@
-//! Whose signatures are accepted.
+//! The signers whose signatures are accepted.
 
 use super::{Identity, PublicKey};
 

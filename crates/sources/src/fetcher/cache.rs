@@ -1,4 +1,4 @@
-//! What is known about sources, so that an unchanged one costs one small request.
+//! A cache of fetched sources: an unchanged source costs one small request.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -134,7 +134,7 @@ mod tests {
         }
         assert!(cache.get(&[0; 32]).is_some());
         cache.put([3; 32], known(20 << 20));
-        assert!(cache.get(&[1; 32]).is_none(), "it was used least");
+        assert!(cache.get(&[1; 32]).is_none(), "the oldest one is kept");
         assert!(cache.get(&[0; 32]).is_some());
         cache.put([0; 32], known(1));
         assert_eq!(cache.bytes, 2 * (20 << 20) + 1);

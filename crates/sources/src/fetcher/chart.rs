@@ -1,4 +1,4 @@
-//! Helm charts as sources.
+//! Fetches Helm charts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Files: of this machine, and over HTTP(S).
+//! Fetches files, from this machine and over HTTP(S).
 
 use std::{path::Path, sync::Arc};
 

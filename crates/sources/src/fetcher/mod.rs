@@ -1,4 +1,4 @@
-//! Fetches sources, side by side within limits, and remembers them.
+//! Fetches sources concurrently, within limits, and caches them.
 
 mod cache;
 mod chart;

@@ -1,4 +1,4 @@
-//! Sources in Git repositories.
+//! Fetches sources from Git repositories.
 
 use std::{path::PathBuf, sync::Arc};
 

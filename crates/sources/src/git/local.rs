@@ -1,4 +1,4 @@
-//! A repository in a folder of this machine, read without `git`.
+//! Reads a repository in a folder of this machine, without the program `git`.
 //!
 //! Source: gitrepository-layout(5), gitformat-pack(5).
 

@@ -5,8 +5,8 @@
 //!  file://…   ── local: refs, loose objects, packs ───────────────────────────► Objects ─┴─ tree ──► files below a path
 //! ```
 //!
-//! Guarantees: nothing is written to disk and no program is run. A pack is limited in bytes, objects and deltas; every object that
-//! is used has the identifier that names it. Links and submodules are not followed.
+//! Guarantees: nothing is written to disk and no program is run. A pack is limited in bytes, objects and deltas. The content of
+//! every used object is checked against its identifier. Links and submodules are not followed.
 
 mod local;
 mod object;

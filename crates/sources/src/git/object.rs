@@ -1,4 +1,4 @@
-//! Objects: identifiers, kinds, and the parts of commits, tags and trees that are needed.
+//! Objects: identifiers, kinds, and the required parts of commits, tags and trees.
 
 use std::{fmt, str::FromStr};
 

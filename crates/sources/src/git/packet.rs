@@ -1,4 +1,4 @@
-//! Packet lines.
+//! Packet lines of Git's protocol.
 //!
 //! Source: gitprotocol-common(5), "pkt-line Format"; gitprotocol-v2(5), "Packet-Line Framing".
 

@@ -1,4 +1,4 @@
-//! Version 2 of Git's protocol over HTTP: two small requests to see where a name is, one to fetch a commit without its history.
+//! Version 2 of Git's protocol over HTTP: two small requests resolve a name to a commit, and one fetches a commit without history.
 //!
 //! Source: gitprotocol-http(5), gitprotocol-v2(5).
 

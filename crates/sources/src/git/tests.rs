@@ -1,4 +1,4 @@
-//! Packs that are made by hand.
+//! Packs that the tests build from bytes: deltas, limits, and broken packs.
 
 use std::io::Write as _;
 
@@ -16,7 +16,7 @@ fn deflated(data: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A pack with these entries: kind, further head and content.
+/// Builds a pack with these entries: kind, the rest of the head, and content.
 fn pack(entries: &[(u8, &[u8], &[u8])]) -> Vec<u8> {
     let mut pack = b"PACK\0\0\0\x02".to_vec();
     pack.extend(u32::try_from(entries.len()).unwrap().to_be_bytes());
@@ -89,7 +89,7 @@ fn objects_are_counted_before_they_are_unpacked() {
     let twice = pack(&[(3, b"", BASE), (3, b"", b"kind: Komposer\n")]);
     let error = Pack::read(&twice, &limits).err().unwrap();
     assert!(error.contains("more than 20 bytes"), "{error}");
-    // 16 bytes of a delta ask for 4 GiB.
+    // A delta of a few bytes requests 4 GiB.
     let huge = [&[14, 0xff, 0xff, 0xff, 0xff, 15][..], &[0x90, 14]].concat();
     assert_eq!(apply(BASE, &huge, 1 << 20), Err(None));
     for broken in [

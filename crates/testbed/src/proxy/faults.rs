@@ -167,13 +167,13 @@ mod tests {
             let found = single.get(name).copied().unwrap_or_default();
             assert!(
                 found.abs_diff(share * 20) < 300,
-                "{name}: {found} of 20000, {share} of 1000 were to be"
+                "{name}: {found} of 20000, expected {share} of 1000"
             );
         }
         assert_eq!(single.len(), shares.len());
         let watch = counted(7, true);
         for name in ["lost", "torn", "late"] {
-            assert_eq!(watch.get(name), None, "{name} of a watch");
+            assert_eq!(watch.get(name), None, "`{name}` for a watch");
         }
         assert!(watch["expired"].abs_diff(600) < 150 && watch["short"].abs_diff(400) < 150);
         assert_eq!(single, counted(7, false));

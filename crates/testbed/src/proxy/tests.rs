@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::pki::Authority;
 
-/// How long something may take that is to happen.
+/// The timeout for an expected event.
 const LIMIT: Duration = Duration::from_secs(20);
-/// How long something is watched that is not to happen.
+/// The time that a test waits for an unexpected event.
 const MOMENT: Duration = Duration::from_millis(150);
 
 /// An API server in process behind a proxy.
@@ -24,7 +24,7 @@ struct Bench {
     proxy: Proxy,
     client: kube::Client,
     seen: Arc<AtomicUsize>,
-    /// A line for every watch that runs.
+    /// Sends a line to every running watch.
     lines: tokio::sync::broadcast::Sender<&'static str>,
     authority: Vec<u8>,
     _folder: tempfile::TempDir,
@@ -66,7 +66,7 @@ impl Bench {
         self.client.request_text(request).await
     }
 
-    /// The lines of a watch, as they come; an error at the end that was none.
+    /// Starts a watch and returns its lines as they arrive; an error if the body ends irregularly.
     async fn watch(&self) -> mpsc::UnboundedReceiver<Result<String, ()>> {
         let request = Request::get("/things?watch=true").body(Body::empty());
         let answer = self.client.send(request.unwrap()).await.unwrap();
@@ -83,7 +83,7 @@ impl Bench {
     }
 }
 
-/// Answers what it was asked, and counts; a watch gets the lines.
+/// An API server that responds with a description of the request, and counts requests; a watch receives `lines`.
 fn upstream(
     seen: Arc<AtomicUsize>,
     lines: tokio::sync::broadcast::Sender<&'static str>,
@@ -214,7 +214,7 @@ async fn what_is_refused_is_not_forwarded_and_says_when_to_come_back() {
     assert_eq!(
         code(bench.text("/ponds").await),
         None,
-        "only watches expire"
+        "410 for a request that is no watch"
     );
 }
 
@@ -312,7 +312,7 @@ async fn nothing_passes_a_partition_and_all_of_it_afterwards() {
         tokio::select! { _ = watch.recv() => (), _ = &mut asked => () }
     };
     assert!(tokio::time::timeout(MOMENT, both).await.is_err());
-    assert_eq!(bench.seen(), 1, "the watch alone");
+    assert_eq!(bench.seen(), 1, "only the watch is sent");
     bench.proxy.partition(false);
     assert_eq!(code(asked.await), None);
     assert_eq!(watch.recv().await, Some(Ok("late".to_owned())));

@@ -1,4 +1,4 @@
-//! Holders of kinds, and the writes for them.
+//! Claims on kinds: their holders, and the writes that claim, renew, take over and release them.
 
 use orkestra_core::plan::KatalogRef;
 
@@ -58,7 +58,7 @@ fn need(name: &str) -> ClaimRequest {
     }
 }
 
-/// Returns East's book, in which those records are listed at minute 0 and the kind is needed.
+/// Returns the claims of installation East, which needs the kind; `records` are listed at minute 0.
 fn book(records: Vec<(String, LeaseContent)>) -> ClaimTable {
     let mut book = ClaimTable::new(EAST.into());
     book.need(need("a"));
@@ -91,7 +91,7 @@ fn write(book: &mut ClaimTable, now: Timestamp) -> Vec<Action> {
     actions
 }
 
-/// Returns the action that takes the kind from an installation whose last heartbeat that is.
+/// Returns the action that takes the kind over from `installation`, whose last known heartbeat is `last`.
 fn taken_from(installation: &str, last: Option<(String, LeaseContent)>) -> Action {
     let last = last.map(|(_, content)| match content {
         LeaseContent::Heartbeat(heartbeat) => heartbeat,
@@ -125,7 +125,7 @@ fn a_free_kind_is_claimed_after_the_installation_has_shown_that_it_is_alive() {
         standing(&book, at(0)),
         Some(ClaimState::Ours(claimant("a")))
     );
-    assert_eq!(book.actions(at(4)), [], "a quiet time costs nothing");
+    assert_eq!(book.actions(at(4)), [], "a write before renewal is due");
     assert_eq!(book.next(at(4)), Some(at(5)));
     assert_eq!(write(&mut book, at(5)), [Action::Renew(Some(state("9")))]);
     assert_eq!(book.actions(at(6)), []);
@@ -166,10 +166,10 @@ fn the_claim_of_an_installation_that_is_alive_is_left_alone() {
         claimant: claimant("b"),
     };
     assert_eq!(standing(&book, at(0)), Some(ClaimState::Foreign(holder)));
-    // Its own time counts for nothing: one of the two clocks may be wrong.
+    // The time in the heartbeat is ignored: the clock of either installation may be wrong.
     write(&mut book, at(5));
     write(&mut book, at(10));
-    assert_eq!(book.next(at(14)), Some(at(15)), "that is when it expires");
+    assert_eq!(book.next(at(14)), Some(at(15)), "the time of expiry");
     let taken = taken_from(WEST, Some(alive(WEST, Some(at(-14)))));
     assert!(write(&mut book, at(15)).contains(&taken));
     assert_eq!(
@@ -182,7 +182,7 @@ fn the_claim_of_an_installation_that_is_alive_is_left_alone() {
 fn a_clock_that_is_set_forward_takes_no_claim() {
     let mut book = book(vec![claim(WEST, "b", "1"), alive(WEST, Some(at(0)))]);
     write(&mut book, at(0));
-    // An hour is set, or was slept: nothing of it was observed.
+    // The clock was set forward by an hour, or the process was suspended: it observed no heartbeats in that hour.
     book.look_at_clock(at(60));
     write(&mut book, at(60));
     let is_foreign = |book: &ClaimTable, now| {
@@ -190,7 +190,7 @@ fn a_clock_that_is_set_forward_takes_no_claim() {
         matches!(standing, Some(ClaimState::Foreign(_)))
     };
     assert!(is_foreign(&book, at(74)));
-    // Its next renewal has a time that is long past here.
+    // The other installation renews its Lease with a time that is long past by this clock.
     let (name, renewed) = alive(WEST, Some(at(5)));
     book.take_in(name, renewed, at(74));
     assert!(is_foreign(&book, at(88)));
@@ -208,7 +208,7 @@ fn an_installation_that_is_long_gone_keeps_nothing() {
 
 #[test]
 fn a_forged_claim_expires() {
-    // From an installation that does not exist, from none, and from one without a time: at once.
+    // A claim of an installation that does not exist, of none, or of one without a renewal time expires immediately.
     let forged = [
         (
             vec![claim("nobody/there", "b", "1")],
@@ -225,7 +225,7 @@ fn a_forged_claim_expires() {
         write(&mut book, at(0));
         assert_eq!(write(&mut book, at(0)), [taken]);
     }
-    // With a time in the future: after it has not changed for as long as any other.
+    // A renewal time in the future has no effect: the claim expires when the heartbeat has not changed for the usual time.
     let mut book = book(vec![
         claim(WEST, "b", "1"),
         alive(WEST, Some(Timestamp::MAX)),
@@ -278,10 +278,10 @@ fn one_that_could_not_renew_relies_on_its_claims_no_more_until_it_has_written_th
     book.look_at_clock(at(60));
     assert_eq!(standing(&book, at(60)), None);
     assert_eq!(write(&mut book, at(60)), [Action::Renew(Some(state("9")))]);
-    assert_eq!(standing(&book, at(60)), None, "another may have taken it");
+    assert_eq!(standing(&book, at(60)), None, "the claim may be lost");
     let (name, old) = claim(EAST, "a", "1");
     book.take_in(name, old, at(60));
-    assert_eq!(standing(&book, at(60)), None, "a late event proves nothing");
+    assert_eq!(standing(&book, at(60)), None, "the event is outdated");
     let again = Action::Claim(lease_of(&pond()), claimant("a"), Some(state("1")));
     assert_eq!(write(&mut book, at(60)), [again]);
     assert!(standing(&book, at(60)).is_some());
@@ -299,7 +299,7 @@ fn what_is_not_needed_is_dropped_once_all_that_is_needed_is_known() {
     let dropped = Action::Drop(lease_of(&pond()), state("1"));
     assert_eq!(write(&mut book, at(0)), [dropped]);
     assert_eq!(standing(&book, at(0)), None);
-    assert_eq!(book.actions(at(9)), [], "who claims nothing renews nothing");
+    assert_eq!(book.actions(at(9)), [], "a renewal without claims");
 }
 
 #[test]
@@ -337,5 +337,5 @@ fn the_end_drops_everything_of_this_installation_and_nothing_else() {
     book.take_in(name, other, at(0));
     assert_eq!(book.farewell().len(), 1);
     book.need(ClaimRequest::default());
-    assert_eq!(book.farewell(), [], "another process may need them");
+    assert_eq!(book.farewell(), [], "the needs are unknown");
 }

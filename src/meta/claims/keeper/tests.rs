@@ -1,4 +1,4 @@
-//! Leases of claims, as an API server serves them.
+//! Watches of the Leases of claims, with a scripted API server.
 
 use futures::FutureExt as _;
 use orkestra_cluster::{
@@ -159,7 +159,7 @@ async fn a_missing_permission_is_distinguished_from_an_api_server_that_is_away()
             "{}",
             problem.message
         );
-        assert!(watches.new_problem().is_none(), "it is reported once");
+        assert!(watches.new_problem().is_none(), "it is reported twice");
     }
 }
 
@@ -168,7 +168,7 @@ async fn the_first_look_at_a_watch_needs_no_change_of_it() {
     let server = Server::new();
     server.answer(200, list(5, "", &[]));
     let watches = leases(&server);
-    // The list may have been complete before `states` was called.
+    // The initial list may be complete before `states` is called.
     let mut states = watches.states();
     let looked = Watches::<Lease>::changed(&mut states).now_or_never();
     assert_eq!(looked, Some(()));

@@ -1,11 +1,11 @@
-//! The candidate after each verdict.
+//! The candidate revision of a Katalog after each verdict.
 
 use orkestra_core::plan::KatalogRef;
 use serde_json::json;
 
 use super::*;
 
-/// Returns a revision with this hash; all have the same plan.
+/// Returns a revision with this hash; all revisions have the same plan.
 fn revision(hash: &str) -> RunnableRevision {
     let types =
         json!({ "group": "water.example", "version": "v1", "kind": "Pond", "plural": "ponds" });
@@ -72,7 +72,7 @@ fn only_an_accepted_revision_becomes_the_candidate_again() {
     judgement.note_accepted();
     judgement.reopen(running("a"));
     assert_eq!(state(&judgement), (&pending, Some("a")));
-    // One that waits is newer than what runs.
+    // A waiting candidate is newer than the running revision, so it stays.
     judgement.reopen(running("b"));
     assert_eq!(state(&judgement), (&pending, Some("a")));
 }

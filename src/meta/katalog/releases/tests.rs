@@ -1,4 +1,4 @@
-//! A Katalog with the annotation is deleted, whatever its releases do.
+//! Deletion of a Katalog with the release annotation: its finalizer is removed even if its kinds cannot be released.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -20,10 +20,10 @@ use crate::{
     runtime::context::Context,
 };
 
-/// The writes that were answered: method, and object.
+/// The writes that the API server has answered: method and object.
 type Writes = Arc<Mutex<Vec<(Method, Value)>>>;
 
-/// A cluster with one pond, whose patches are never answered, and without readable revisions.
+/// Returns a client of a cluster with one pond, whose patches get no response, and without readable revisions.
 fn cluster(writes: &Writes) -> kube::Client {
     let writes = Arc::clone(writes);
     let service = service_fn(move |request: Request<Body>| {
@@ -60,7 +60,7 @@ fn ponds() -> Value {
         "items": [{ "apiVersion": "water.example/v1", "kind": "Pond", "metadata": metadata }] })
 }
 
-/// The deleted Katalog `shop/waters` that operated these kinds.
+/// Returns the deleted Katalog `shop/waters`, which operated these kinds.
 fn waters(is_let_go: bool, operated: &Value) -> Value {
     json!({
         "apiVersion": format!("{}/{}", names::GROUP, names::VERSION), "kind": "Katalog",
@@ -78,7 +78,7 @@ fn pond() -> Value {
     json!({ "group": "water.example", "kind": "Pond", "plural": "ponds", "version": "v1", "children": [] })
 }
 
-/// Returns the task of that Katalog, which has the claim on ponds.
+/// Returns the controller of the Katalog `object`, which has the claim on ponds.
 fn katalog(object: Value, writes: &Writes) -> KatalogController {
     let context = Context::new(cluster(writes), &Flow::new(|| 0.0)).unwrap();
     let shared = Runtime::new(Arc::new(context)).shared;
@@ -96,11 +96,11 @@ fn katalog(object: Value, writes: &Writes) -> KatalogController {
     katalog
 }
 
-/// Processes the Katalog for that long, as its task does.
+/// Processes the Katalog for `period`, as its task does.
 async fn process(katalog: &mut KatalogController, period: Duration) {
     let end = Instant::now() + period;
     while Instant::now() < end {
-        // Lets the supervisor see the claims.
+        // Gives the supervisor time to process the claims.
         tokio::time::sleep(Duration::from_millis(10)).await;
         let again = katalog.act().await.unwrap_or(end).min(end);
         tokio::select! {
@@ -110,7 +110,7 @@ async fn process(katalog: &mut KatalogController, period: Duration) {
     }
 }
 
-/// Returns the finalizers that the Katalog was written with, and the notes of Events.
+/// Returns the finalizers of the writes of the Katalog, and the notes of Events.
 fn written(writes: &Writes) -> (Vec<Value>, Vec<Value>) {
     let writes = writes.lock();
     let of = |of: Method| writes.iter().filter(move |(method, _)| *method == of);
@@ -125,7 +125,7 @@ async fn a_release_that_runs_is_aborted_after_the_grace_if_the_annotation_is_set
         let writes = Writes::default();
         let mut katalog = katalog(waters(is_let_go, &json!([pond()])), &writes);
         process(&mut katalog, GRACE.saturating_sub(Duration::from_secs(1))).await;
-        assert_eq!(katalog.releases.tasks.len(), 1, "the release runs");
+        assert_eq!(katalog.releases.tasks.len(), 1, "the release has ended");
         assert_eq!(written(&writes), (vec![], vec![]));
         process(&mut katalog, Duration::from_secs(2)).await;
         assert_eq!(written(&writes).0, finalizers);

@@ -35,7 +35,7 @@ fn of_katalogs_of_the_same_second_one_that_operates_the_kind_keeps_it() {
     assert_eq!(first_holder(older, created("1", true)), "first");
 }
 
-/// Returns a claim of this installation, for `shop/<name>` with the uid `0`.
+/// Returns a claim of this installation for the Katalog `shop/<name>` with uid `0`.
 fn ours(name: &str) -> ClaimState {
     ClaimState::Ours(Claimant {
         katalog: katalog(name),
@@ -62,7 +62,7 @@ fn a_kind_of_another_installation_is_not_run_and_not_released() {
     let mut ledger = Ledger::default();
     ledger.want(katalog("a"), wanted(0, &plan("a", &[POND])));
     assert_eq!(settle(&mut ledger), ["start a/pond"]);
-    assert!(!ledger.may_work(&katalog("a"), &kind("Pond")), "unclaimed");
+    assert!(!ledger.may_work(&katalog("a"), &kind("Pond")), "no claim");
     stand(&mut ledger, ours("a"));
     assert!(ledger.may_work(&katalog("a"), &kind("Pond")));
     assert_eq!(ledger.held_by(&katalog("a")), [kind("Pond")].into());
@@ -147,14 +147,14 @@ fn a_kind_is_released_only_when_nobody_wants_it_and_its_operator_is_gone() {
     assert_eq!(
         ledger.hold(&kind("Pond"), "1"),
         ReleaseHold::Unclaimed(None),
-        "the claim is another Katalog's"
+        "the claim is of another Katalog"
     );
     assert_eq!(ledger.hold(&kind("Pond"), "0"), ReleaseHold::Held);
     ledger.want(katalog("b"), wanted(1, &plan("b", &[POND, LAKE])));
     assert_eq!(
         settle(&mut ledger),
         ["start b/lake"],
-        "nothing starts under a release"
+        "started during a release"
     );
     ledger.unhold(&kind("Pond"));
     assert_eq!(settle(&mut ledger), ["start b/pond"]);

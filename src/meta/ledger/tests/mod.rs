@@ -251,7 +251,7 @@ fn of_several_versions_the_highest_reconciles_unless_another_is_stored() {
     assert_eq!(
         settle(&mut ledger),
         [""; 0],
-        "nobody reconciles while somebody else may"
+        "started before the others stopped"
     );
     stopped(&mut ledger, "a", "beta");
     stopped(&mut ledger, "a", "two");
@@ -278,8 +278,8 @@ fn after_the_close_everything_stops_and_nothing_starts() {
     assert!(ledger.is_idle());
 }
 
-/// In every order in which Katalogs arrive and operators stop, the same operators run in the end, and no two ever reconcile
-/// one kind at a time.
+/// The same operators run in the end for every order in which Katalogs are created and operators stop, and two operators never
+/// reconcile a kind at the same time.
 #[test]
 fn the_order_of_events_does_not_change_the_end() {
     let katalogs = [
@@ -304,7 +304,7 @@ fn the_order_of_events_does_not_change_the_end() {
     assert_eq!(ends.pop_first().unwrap(), ["b/pond", "c/lake", "c/old"]);
 }
 
-/// Name, age and entries.
+/// A Katalog: name, age and entries.
 type Declared = (
     &'static str,
     usize,
@@ -341,7 +341,7 @@ fn step(ledger: &mut Ledger, stops: &mut Vec<SlotKey>) {
         .map(Slot::kind)
         .collect();
     let distinct: BTreeSet<_> = reconciling.iter().collect();
-    assert_eq!(distinct.len(), reconciling.len(), "two reconcile one kind");
+    assert_eq!(distinct.len(), reconciling.len(), "two for the same kind");
 }
 
 fn finish(ledger: &mut Ledger, stops: &mut Vec<SlotKey>) {
@@ -366,7 +366,7 @@ fn a_new_revision_is_named_to_operators_that_it_leaves_as_they_were() {
             panic!("{effect:?}");
         };
         assert_eq!(&*revised.revision, "r-2");
-        assert!(Arc::ptr_eq(&revised.plan, plan), "the plan is another one");
+        assert!(Arc::ptr_eq(&revised.plan, plan), "not the wanted plan");
     }
     assert_eq!(effects.len(), 2);
     ledger.want(katalog("a"), next);

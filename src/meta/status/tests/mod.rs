@@ -1,4 +1,4 @@
-//! The status of a Katalog.
+//! The status of a Katalog: conditions, operators, releases and revisions.
 
 #[path = "../../../../crates/core/tests/kstatus/mod.rs"]
 mod kstatus;
@@ -33,7 +33,7 @@ fn revised(name: &str) -> Revised {
     }
 }
 
-/// Returns the status of an operator that runs `k-0000000000`, while the wanted plan has these pending problems.
+/// Returns the status of an operator that runs revision `k-0000000000`, while the wanted plan has these pending problems.
 fn lagging(pending: &[(KatalogReason, &str)]) -> OperatorStatus {
     lagging_with(pending, "k-0000000000")
 }
@@ -103,7 +103,7 @@ fn status_over(
     compute(&inputs, written, now())
 }
 
-/// Returns the operator with this status: if it runs, it runs the plan that the status names, or else the wanted one.
+/// Returns the operator with this status. If it is running, its plan is the one in the status, or else the wanted one.
 fn operating<'a>(wanted: &'a Revised, status: &OperatorStatus) -> Operating<'a> {
     let mut plans = Plans::new(wanted.clone());
     if status.phase == Phase::Running {
@@ -125,7 +125,7 @@ fn operating<'a>(wanted: &'a Revised, status: &OperatorStatus) -> Operating<'a> 
     }
 }
 
-/// Returns the kind of that plural as a Katalog's status lists it.
+/// Returns the entry for the kind `plural` in a Katalog's status.
 fn kind(plural: &str) -> OperatedKind {
     OperatedKind {
         group: "water.example".into(),
@@ -136,7 +136,7 @@ fn kind(plural: &str) -> OperatedKind {
     }
 }
 
-/// Returns the progress of these releases: the plural of each kind, and what prevents its release.
+/// Returns the progress of releases, given by the plural of each kind and the problem that prevents its release.
 fn releases(releasing: &[(&str, Option<&str>)]) -> BTreeMap<OperatedKind, Releasing> {
     let release = |(plural, problem): &(&str, Option<&str>)| {
         let problem = problem.map(str::to_owned);
@@ -151,7 +151,7 @@ fn releases(releasing: &[(&str, Option<&str>)]) -> BTreeMap<OperatedKind, Releas
     releasing.iter().map(release).collect()
 }
 
-/// Formats `Ready=False/Waiting, Reconciling=True/Waiting`.
+/// Formats the conditions as in `Ready=False/Waiting, Reconciling=True/Waiting`.
 fn conditions(status: &KatalogStatus) -> String {
     let lines = status.conditions.iter().map(|condition| {
         format!(

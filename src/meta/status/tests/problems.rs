@@ -1,4 +1,4 @@
-//! Problems of operators, and how much each matters for the whole Katalog.
+//! Problems of operators, and their effect on the conditions of the Katalog.
 
 use super::*;
 use crate::runtime::health::Degraded;
@@ -37,7 +37,7 @@ fn a_degraded_operator_is_reported_and_its_katalog_still_runs() {
         ("Degraded", "PassesFail", "5 passes in a row failed")
     );
     assert_eq!(urgency(&before, &reported), Urgency::Prompt);
-    // It disappears with its cause.
+    // The condition is removed when the operator recovers.
     let well = status_over(
         &reported,
         &Verdict::Accepted,
@@ -45,7 +45,7 @@ fn a_degraded_operator_is_reported_and_its_katalog_still_runs() {
         &[],
     );
     assert_eq!(conditions(&well), "Ready=True/Running");
-    // An operator that does not run at all has another problem.
+    // An operator that does not run is reported as waiting, not as degraded.
     let gone = OperatorStatus {
         degraded: degraded("5 passes in a row failed").degraded,
         ..waiting(KatalogReason::CrdMissing)

@@ -1,4 +1,4 @@
-//! The running revision, while operators do not run the newest one yet.
+//! The reported revisions while operators do not run the newest one yet.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn a_revision_that_waits_for_a_permission_is_not_ready_and_both_revisions_are_sh
         lagging.message,
         format!("revision k-1234567890 waits: {message}; until then revision k-0000000000 runs")
     );
-    // Once it runs, no trace of the earlier one is left.
+    // Once the new revision runs, the status does not mention the earlier one.
     let done = status_over(
         &reported,
         &Verdict::Accepted,
@@ -90,7 +90,7 @@ fn the_revision_in_force_is_the_one_that_was_reported_while_an_operator_runs_it(
 
 #[test]
 fn an_operator_that_has_not_yet_heard_of_the_wanted_plan_does_not_run_it() {
-    // Its last report is about the previous plan, which was healthy.
+    // The last status of the operator is about the previous plan, which had no problem.
     let reported = status(&Verdict::Accepted, &[lagging(&[])], &[]);
     assert_eq!(reported.ready, "0/1");
     let written = KatalogStatus {

@@ -1,9 +1,9 @@
-//! The conditions over every transition between the situations of a Katalog.
+//! The conditions of a Katalog after every transition between situations, compared with the rules of kstatus.
 
 use super::kstatus::{Kstatus, faults};
 use super::*;
 
-/// A situation of a Katalog.
+/// The inputs of a Katalog's status.
 #[derive(Clone, Copy)]
 struct Situation<'a> {
     verdict: &'a Verdict,
@@ -39,7 +39,7 @@ impl Situation<'_> {
         compute(&inputs, written, now())
     }
 
-    /// What kstatus makes of it.
+    /// Returns the expected result of kstatus.
     fn expected(&self) -> Kstatus {
         let runs = *self.operators == [running(1)] || self.operators.is_empty();
         let is_settled = self.releasing.is_empty() && self.source_problem.is_none();
@@ -90,7 +90,7 @@ const SOURCE_PROBLEMS: [Option<(KatalogReason, &str)>; 3] = [
     Some((KatalogReason::PendingApproval, "not approved")),
 ];
 
-/// What a deletion waits for, and why it could not continue.
+/// The states of a deletion: the reason why it waits, and the problem that prevents it.
 const DELETIONS: [(Option<&str>, Option<&str>); 4] = [
     (None, None),
     (Some("2 ponds are left"), None),
@@ -98,7 +98,7 @@ const DELETIONS: [(Option<&str>, Option<&str>); 4] = [
     (Some("2 ponds are left"), Some("cannot list ponds")),
 ];
 
-/// Every situation: the product of all parts, those of a deletion only while there is one.
+/// Returns every combination of the inputs; those of a deletion are combined only with the verdict `Deleted`.
 fn situations<'a>(
     verdicts: &'a [Verdict],
     operators: &'a [Vec<OperatorStatus>],
@@ -129,12 +129,12 @@ fn situations<'a>(
     all
 }
 
-/// G3, from every status that may have been written to every situation.
+/// Checklist G3, for every possible written status and every situation.
 #[test]
 fn the_conditions_keep_to_kstatus_over_every_transition() {
     let (verdicts, operators) = (verdicts(), operators());
     let situations = situations(&verdicts, &operators);
-    // A status is computed from no more of the one before than its conditions and its revision.
+    // A status depends only on the conditions and the revision of the previous one.
     let mut written = BTreeMap::new();
     for situation in &situations {
         let status = situation.over(&KatalogStatus::default());
@@ -147,12 +147,12 @@ fn the_conditions_keep_to_kstatus_over_every_transition() {
             assert_eq!(
                 urgency(&status, &after.over(&status)),
                 Urgency::None,
-                "a second look"
+                "it is not stable"
             );
             let object = json!({ "metadata": { "generation": 3 }, "status": status });
             assert_eq!(faults(&object), [""; 0], "{object}");
             assert_eq!(kstatus::kstatus(&object), after.expected(), "{object}");
-            // The same status never describes the next generation.
+            // After a change of the spec, the same status is outdated: kstatus reports progress.
             let next = json!({ "metadata": { "generation": 4 }, "status": status });
             assert_eq!(kstatus::kstatus(&next), Kstatus::InProgress);
         }

@@ -1,4 +1,4 @@
-//! Ends of keys, of takes and of the queue: no state is left, and no key is lost.
+//! Removed keys, cancelled takes and the shutdown of the queue: no state is left, and no key is lost.
 
 use super::*;
 

@@ -24,7 +24,7 @@ async fn a_paused_queue_gives_nothing_at_all_and_charges_nobody() {
     assert_eq!(
         waiting.await.unwrap(),
         Some("ends"),
-        "what is held stays held"
+        "the paused take got a held key"
     );
     assert_eq!(drain(&queue), [""; 0]);
     queue.hold(false);
@@ -84,7 +84,7 @@ async fn a_held_queue_lets_some_keys_through_until_they_are_removed() {
     queue.add("ending", Lane::Changed);
     assert!(
         ready(&queue).is_none(),
-        "a new one of that name waits like all"
+        "the new object of that name is not held"
     );
     queue.hold(false);
     assert_eq!(drain(&queue), ["a", "b", "ending"]);

@@ -1,4 +1,4 @@
-//! The queue under paused time, and once with real threads.
+//! The work queue, under paused time and once with real threads.
 
 mod ends;
 mod held;
@@ -20,7 +20,7 @@ use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::*;
 
-/// All in one group.
+/// Implements `QueueKey` for types whose keys are all in one group.
 macro_rules! keys_of_one_group {
     ($($key:ty),*) => {
         $(impl QueueKey for $key {
@@ -38,7 +38,7 @@ fn queue() -> WorkQueue<&'static str> {
     WorkQueue::new(Entropy::seeded(7))
 }
 
-/// Takes a key that is ready now.
+/// Takes a key if one is ready now.
 fn ready<K: QueueKey>(queue: &WorkQueue<K>) -> Option<TakenKey<K>> {
     queue.take().now_or_never().flatten()
 }
@@ -266,7 +266,7 @@ async fn a_key_that_fails_a_hundred_times_converges_when_it_heals() {
         queue.retry("a");
         taken.done();
     }
-    // Changes in between are not counted, and the pass sees the last one.
+    // Several changes before a pass are one pass, which reads the last state.
     for change in 1..=5 {
         state.store(change, Ordering::SeqCst);
         queue.add("a", Lane::Changed);

@@ -1,10 +1,10 @@
-//! Groups of keys take turns.
+//! Fairness between groups of keys, such as namespaces: they take turns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 
-/// A group and a number in it.
+/// A key: its group, and its number in the group.
 type GroupedKey = (u32, u32);
 
 impl QueueKey for GroupedKey {
@@ -19,7 +19,7 @@ fn grouped() -> WorkQueue<GroupedKey> {
     WorkQueue::new(Entropy::seeded(7))
 }
 
-/// Takes the next key and ends its pass at once.
+/// Takes the next key, and ends its pass immediately.
 fn turn(queue: &WorkQueue<GroupedKey>) -> Option<GroupedKey> {
     ready(queue).map(|taken| taken.key)
 }
@@ -98,7 +98,7 @@ async fn the_oldest_key_is_found_in_any_group() {
     assert_eq!(queue.oldest(), Some(Duration::from_secs(2)));
 }
 
-/// The waiting keys as they should be, and the turns of others since a group that waits had its own.
+/// A model of the queue: the waiting keys, and the turns of other groups since the last turn of each waiting group.
 #[derive(Default)]
 struct Expected {
     waiting: BTreeMap<(usize, u32), Vec<u32>>,
@@ -133,10 +133,10 @@ impl Expected {
         }
     }
 
-    /// Checks that it was the turn of this key.
+    /// Checks that the queue was right to return this key.
     fn take(&mut self, (group, n): GroupedKey, cause: Cause) {
         let lane = cause.lane() as usize;
-        assert_eq!(self.waiting[&(lane, group)][0], n, "the order in a group");
+        assert_eq!(self.waiting[&(lane, group)][0], n, "wrong order in a group");
         self.remove((group, n));
         self.passed_by
             .retain(|(of, who, _)| (*of, *who) != (lane, group));
@@ -155,7 +155,7 @@ async fn every_key_is_taken_and_no_group_has_two_turns_while_another_waits() {
         let mut expected = Expected::default();
         let draw = |below: u64| u32::try_from(entropy.bits() % below).unwrap();
         for _ in 0..600 {
-            // Group 0 has many keys, the others few.
+            // Group 0 has many keys, the other groups have few.
             let group = draw(6);
             let key = (group, draw(if group == 0 { 60 } else { 6 }));
             match draw(8) {
@@ -186,8 +186,8 @@ async fn every_key_is_taken_and_no_group_has_two_turns_while_another_waits() {
     }
 }
 
-/// Returns the waits of keys that change one after the other, 10 ms apart, for two workers whose passes take 5 ms each, while
-/// the keys of `hot` change 100 times per second. Sorted.
+/// Returns the sorted waiting times of keys that change one after the other, 10 ms apart, while each key of `hot` changes 100 times
+/// per second. There are two workers, and each pass takes 5 ms.
 async fn waits_beside(hot: &[GroupedKey]) -> Vec<Duration> {
     const TURNS: u32 = 3000;
     let queue = grouped();
@@ -236,7 +236,7 @@ async fn a_key_that_changes_a_hundred_times_a_second_is_not_felt_by_the_others()
         p99(&alone),
         p99(&beside)
     );
-    // One worker is busy with it for a moment at most.
+    // The hot key occupies one of the two workers, for 5 ms at most.
     assert!(beside[beside.len() - 1] <= Duration::from_millis(5));
 }
 
@@ -244,7 +244,7 @@ async fn a_key_that_changes_a_hundred_times_a_second_is_not_felt_by_the_others()
 async fn three_hundred_hot_keys_of_a_namespace_delay_those_of_another_by_a_pass_at_most() {
     let hot: Vec<_> = (0..300).map(|n| (0, n)).collect();
     let beside = waits_beside(&hot).await;
-    // Both workers are busy all the time: the next one that is free takes the key.
+    // Both workers are always busy; the next free worker takes the key.
     let longest = beside[beside.len() - 1];
     assert!(longest <= Duration::from_millis(6), "{longest:?}");
 }

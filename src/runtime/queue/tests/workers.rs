@@ -1,4 +1,4 @@
-//! Workers under paused time: their number, and passes that panic.
+//! The workers of a queue, under paused time: their number, and passes that panic.
 
 use super::*;
 
@@ -13,7 +13,7 @@ async fn a_pass_that_panics_frees_its_key_and_is_retried() {
             async move {
                 let taken = taken;
                 tokio::task::yield_now().await;
-                assert!(run > 0, "the first pass fails over {}", taken.key);
+                assert!(run > 0, "the first pass of {} panics", taken.key);
             }
             .boxed()
         }
@@ -85,7 +85,7 @@ async fn a_key_is_taken_at_once_while_fewer_passes_run_than_there_are_workers() 
         sleep(Duration::from_millis(1)).await;
         assert_eq!((workers.count(), queue.busy()), (3, busy), "{key}");
     }
-    // The others are as quick once passes have ended, and after another number of workers.
+    // The same applies after passes have ended and the number of workers has changed.
     sleep(Duration::from_secs(30)).await;
     assert_eq!(queue.busy(), 0);
     workers.resize(4);

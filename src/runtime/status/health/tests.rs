@@ -16,7 +16,7 @@ fn of(instances: usize) -> Measure {
     }
 }
 
-/// Runs passes over the resources with these numbers, failed if negative; returns the change of each.
+/// Records passes over resources, given by number, negative for a failed pass. Returns the change of health after each.
 fn passes(
     health: &mut OperatorHealth,
     instances: usize,
@@ -38,7 +38,7 @@ fn passes(
     outcomes.iter().map(&mut pass).collect()
 }
 
-/// A pass over the resource with that number, which failed because of its own input.
+/// Records a pass over the resource `number` that failed because of the resource's own input.
 fn fail_alone(
     health: &mut OperatorHealth,
     number: usize,
@@ -48,8 +48,8 @@ fn fail_alone(
     health.failed(&key(number), error, false, of(instances))
 }
 
-/// Passes over resources, given by namespace and number, that failed because of their namespaces. There are eight resources in
-/// `namespaces` namespaces.
+/// Records failed passes over resources, given by namespace and number, with the namespace as the cause. There are eight resources
+/// in `namespaces` namespaces.
 fn fail_locally(
     health: &mut OperatorHealth,
     namespaces: usize,
@@ -83,11 +83,11 @@ const RECOVERED: Option<HealthChange> = Some(HealthChange::Recovered);
 #[test]
 fn few_failing_resources_among_many_never_degrade_an_operator() {
     let mut health = OperatorHealth::default();
-    // However often they are retried, if nothing else happens.
+    // The number of retries of a resource does not matter.
     assert_eq!(passes(&mut health, 9, &[-1; 40]), [None; 40]);
     assert_eq!(passes(&mut health, 9, &[-2, -3, -4, -1]), [None; 4]);
     assert_eq!(health.failed_in_row(), 44);
-    // Five of nine are at least half, and at least three.
+    // Five of nine resources fail: at least half, and at least three.
     assert_eq!(passes(&mut health, 9, &[-5]), [DEGRADED]);
     let message = "5 of 9 custom resources fail; last failure: east/5: no room";
     assert_eq!(health.degraded().unwrap().message, message);
@@ -98,7 +98,7 @@ fn half_of_all_is_not_enough_where_that_is_less_than_the_threshold() {
     let mut health = OperatorHealth::default();
     assert_eq!(passes(&mut health, 3, &[-1, -2, -1, -2, -1]), [None; 5]);
     assert_eq!(passes(&mut health, 3, &[-3]), [DEGRADED]);
-    // With fewer resources than the threshold all must fail, as often as the threshold.
+    // With fewer resources than the threshold, all must fail, and the number of failures must reach the threshold.
     let mut health = OperatorHealth::default();
     assert_eq!(passes(&mut health, 2, &[-1, -1, -1, -1]), [None; 4]);
     assert_eq!(passes(&mut health, 2, &[-2]), [DEGRADED]);
@@ -115,10 +115,10 @@ fn many_that_fail_degrade_it_though_others_succeed_in_between() {
     let turns = passes(&mut health, 6, &[-1, 4, -2, 5, 6, -3, 4]);
     assert_eq!(turns[5], DEGRADED);
     assert!(turns.iter().filter(|turn| turn.is_some()).count() == 1);
-    // Half of all still fail, even if the others succeed.
+    // Half of all resources still fail, even if the others succeed.
     assert_eq!(passes(&mut health, 6, &[4, 5, 6, 4, 5]), [None; 5]);
     assert_eq!(passes(&mut health, 6, &[1]), [RECOVERED]);
-    // The same three are few among many more.
+    // Three failing resources are not enough among seven.
     let mut health = OperatorHealth::default();
     assert_eq!(passes(&mut health, 7, &[-1, 4, -2, 5, -3]), [None; 5]);
 }
@@ -128,7 +128,7 @@ fn it_recovers_as_soon_as_those_that_failed_succeed() {
     let mut health = OperatorHealth::default();
     let all: Vec<i32> = (1..=20).map(|one| -one).collect();
     assert!(passes(&mut health, 20, &all).contains(&DEGRADED));
-    // Most have not been retried yet; three in a row that recover show that the cause is gone.
+    // Most resources have not been retried yet; three successive recoveries show that the cause is fixed.
     assert_eq!(passes(&mut health, 20, &[1, 2, -3]), [None; 3]);
     assert_eq!(passes(&mut health, 20, &[4, 5, 6]), [None, None, RECOVERED]);
     // Resources that still fail must reach the threshold again.
@@ -150,7 +150,7 @@ fn a_resource_that_goes_fails_no_more_and_degrades_nothing() {
     assert_eq!(health.gone(&key(2), of(0)), RECOVERED);
     assert_eq!(health.failed_in_row(), 0);
 
-    // Three of seven fail; after one that worked is gone, half of all fail.
+    // Three of seven resources fail; after another one is deleted, three of six do.
     let mut health = OperatorHealth::default();
     passes(&mut health, 7, &[-1, -2, -3, -1]);
     fail_alone(&mut health, 7, 7);
@@ -165,14 +165,14 @@ fn resources_whose_own_input_fails_degrade_nothing_and_hide_nothing() {
         assert_eq!(fail_alone(&mut health, number, 53), None);
     }
     assert_eq!(health.failed_in_row(), 0);
-    // All three that could succeed fail.
+    // The three resources whose own input is valid all fail.
     assert_eq!(
         passes(&mut health, 53, &[-51, -52, -53]),
         [None, None, DEGRADED]
     );
     let message = "3 of 3 custom resources fail; last failure: east/53: no room";
     assert_eq!(health.degraded().unwrap().message, message);
-    // One of them fails because of its own input instead: the two others still fail.
+    // One of them now fails because of its own input; the other two still fail.
     assert_eq!(fail_alone(&mut health, 51, 53), None);
     assert_eq!(passes(&mut health, 53, &[52]), [RECOVERED]);
 }
@@ -186,7 +186,7 @@ fn failures_of_one_of_several_namespaces_degrade_nothing_and_hide_nothing() {
         assert_eq!(fail_locally(&mut health, 2, &EAST), [None; 4]);
     }
     assert_eq!(health.failed_in_row(), 0);
-    // Three of the four others fail for reasons of the operator: as often as the threshold.
+    // Three of the four other resources fail with the operator as the cause, which reaches the threshold.
     let mut fail = |number| {
         let error = (FailureScope::Operator, "no room");
         health.failed(&key(number), error, true, spread(2))
@@ -195,7 +195,7 @@ fn failures_of_one_of_several_namespaces_degrade_nothing_and_hide_nothing() {
     assert_eq!(fail(8), None);
     let message = "3 of 4 custom resources fail; last failure: east/7: no room";
     assert_eq!(health.degraded().unwrap().message, message);
-    // Resources that did not count do not show that the cause is gone.
+    // The recovery of resources that did not count does not show that the cause is fixed.
     for number in 1..5 {
         assert_eq!(health.passed(&key(number), spread(2)), None);
     }
@@ -208,7 +208,7 @@ fn failures_of_several_namespaces_or_of_the_only_one_degrade_it() {
         fail_locally(&mut health, 1, &EAST),
         [None, None, None, DEGRADED]
     );
-    // Another namespace has resources from now on, and they do not fail.
+    // A second namespace now has resources, which do not fail.
     assert_eq!(fail_locally(&mut health, 2, &EAST[..1]), [RECOVERED]);
 
     let mut health = OperatorHealth::default();

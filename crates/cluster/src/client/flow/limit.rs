@@ -201,7 +201,7 @@ mod tests {
             }
         }
 
-        /// So many responses in a row that each took that long, with all permits in use.
+        /// Records `times` successive responses that took `took_ms` each, with all permits in use.
         fn hear(&mut self, name: &str, heard: ResponseSignal, took_ms: u64, times: usize) {
             for _ in 0..times {
                 let started = self.now;
@@ -239,7 +239,7 @@ mod tests {
             (case.limit).heard(&Share::new("a"), throttled, moments, 32, 1.0);
         }
         assert_eq!(case.limit.current(), 16);
-        // The last pause counts, extended by a quarter.
+        // The latest pause applies, extended by a quarter.
         let ends = started + Duration::from_millis(3_757);
         assert_eq!(case.limit.paused_until(), Some(ends));
         assert_eq!(case.limit.at(ends - Duration::from_millis(1)), 0);
@@ -260,7 +260,7 @@ mod tests {
         case.hear("a", FINE, 40, 200);
         let before = case.limit.current();
         case.hear("a", FINE, 900, 50);
-        assert!(case.limit.current() >= before, "slower, but not slow");
+        assert!(case.limit.current() >= before, "900 ms counts as slow");
         case.hear("a", FINE, 6_000, 30);
         let after = case.limit.current();
         assert!(after < before / 2, "{before} became {after}");
@@ -281,7 +281,7 @@ mod tests {
             case.hear("c", FINE, 20, 1);
         }
         assert!(case.limit.current() >= before);
-        // If most accounts see it, the server is the cause.
+        // If most accounts have failing responses, the server is the cause.
         case.hear("b", ResponseSignal::Failing, 9_000, 1);
         assert!(case.limit.current() < before);
     }

@@ -116,7 +116,7 @@ mod tests {
         Share::new(name)
     }
 
-    /// The names of the requests that start, until the limit is reached.
+    /// Starts requests until the limit is reached, and returns their names in order.
     fn tickets(
         shares: &mut Shares,
         limit: usize,
@@ -139,7 +139,7 @@ mod tests {
             names.insert(shares.ask(&share(name)), name);
         }
         assert_eq!(tickets(&mut shares, 8, &names), "abcabaaa");
-        // A free place goes to the account with the fewest requests.
+        // A free permit goes to the account with the fewest requests in flight.
         for _ in 0..2 {
             shares.done(&share("a"));
         }
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(tickets(&mut shares, 8, &names), "aaaaaa");
         names.insert(shares.ask(&share("b")), "b");
         assert_eq!(tickets(&mut shares, 8, &names), "b");
-        // With room for one only, any account may take it.
+        // If the limit is one request, any account may start it.
         let mut shares = Shares::default();
         let ticket = shares.ask(&share("a"));
         assert_eq!(shares.next(1), Some(ticket));

@@ -1,4 +1,4 @@
-//! The flow with a server in this process, under paused time.
+//! Flow control of requests: fair shares, `Retry-After` and cancelled requests, with a server in this process and paused time.
 
 use std::{
     convert::Infallible,
@@ -55,7 +55,7 @@ async fn whoever_gives_up_gives_its_turn_back_before_and_after_it_came() {
     assert!(second.as_mut().now_or_never().is_none());
     drop(first);
     drop(permits);
-    // The second has its turn now, and is not polled.
+    // The second request has a permit now, but its future is not polled.
     let mut idle = Box::pin(flow.idle());
     assert!(idle.as_mut().now_or_never().is_none());
     drop(second);
@@ -107,7 +107,7 @@ async fn an_operator_that_floods_does_not_slow_another_one() {
     for _ in 0..2_000 {
         let (flow, flood, done) = (flow.clone(), flood.clone(), done.clone());
         tokio::spawn(async move {
-            // Its requests fail at the highest rate that is allowed.
+            // Its requests fail with 409 and 500 in turn; neither lowers the limit.
             let code = if done.fetch_add(1, Ordering::SeqCst) % 2 == 0 {
                 409
             } else {
@@ -122,7 +122,7 @@ async fn an_operator_that_floods_does_not_slow_another_one() {
         let took = send(&flow, "/api/v1/secrets", Some(&calm), status(200)).await;
         assert_eq!(took, Duration::from_millis(20));
     }
-    // The flood continues: none of its requests is lost.
+    // All requests of the flooding operator complete; none is lost.
     while flow.0.state.lock().shares.has_waiting() {
         advance(Duration::from_millis(20)).await;
     }
@@ -140,7 +140,7 @@ async fn a_request_that_is_given_up_after_ten_seconds_shows_an_unhealthy_server(
         let request = Request::patch("/api/v1/pods").body(()).unwrap();
         timeout(Duration::from_secs(seconds), service.call(request))
     };
-    // A short wait may have been cancelled for any reason.
+    // A request that is cancelled after a short wait does not show that the server is unhealthy.
     assert!(ask(3).await.is_err());
     assert_eq!(flow.0.state.lock().limit.current(), 32);
     assert!(ask(30).await.is_err());

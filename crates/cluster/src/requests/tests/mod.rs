@@ -1,4 +1,4 @@
-//! The classification of errors.
+//! The classification of errors of requests: reason, permanence and retry.
 
 mod requests;
 
@@ -122,7 +122,7 @@ async fn a_missing_permission_is_not_a_policy_that_says_no() {
     )
     .await;
     assert!(matches!(denied, ClusterError::Denied { .. }));
-    // Their authors choose the words.
+    // The message of a webhook or policy is free text of its author.
     for by in [
         "admission webhook 'a.example' denied the request",
         "ValidatingAdmissionPolicy 'a' with binding 'b' denied request",
@@ -136,7 +136,7 @@ async fn a_missing_permission_is_not_a_policy_that_says_no() {
 #[tokio::test(start_paused = true)]
 async fn a_role_that_would_grant_what_we_do_not_have_is_denied_and_no_permission_is_missing() {
     let kind = served("rbac.authorization.k8s.io", "roles");
-    // The author of a custom resource may choose the name and the rules, and with them words of other messages.
+    // The author of a custom resource may choose the name and the rules so that they contain phrases of other messages.
     for (name, resource) in [("x", "secrets"), ("a cannot b", "not allowed to")] {
         let message = format!(
             "roles.rbac.authorization.k8s.io \"{name}\" is forbidden: user \"system:serviceaccount:a:b\" \

@@ -1,4 +1,4 @@
-//! Requests as they arrive: what each verb sends, and when it is sent and given up.
+//! Requests as the API server receives them: method, URL and body of each verb, the timing, and the timeouts.
 
 use parking_lot::Mutex;
 use tokio::time::Instant;

@@ -1,4 +1,4 @@
-//! Responses to our own writes, and events that cross them.
+//! Responses to the process's own writes, and watch events that arrive before or after them.
 
 use super::*;
 
@@ -20,7 +20,7 @@ async fn an_answer_is_seen_at_once_and_its_echo_wakes_nobody() {
         ),
         ("30".to_owned(), "30".to_owned())
     );
-    // The writer is not notified; others are.
+    // The subscriber that wrote is not notified; others are.
     assert_eq!(
         (take(&reported), take(&others_reported)),
         (vec![], reported_of("a", true, true))
@@ -61,7 +61,7 @@ async fn several_answers_in_a_row_are_all_echoed_in_silence() {
 async fn a_change_of_somebody_else_that_our_answer_overtook_is_reported() {
     let server = Server::new();
     let (_informers, handle, feed, reported) = websites(&server).await;
-    // Another client writes 30, we write 31 on top of it and receive our response first.
+    // Another client writes version 30, this process writes 31 after it, and its response arrives before the event of 30.
     handle.store().answer(&node(&sized("a", 31, 7)));
     feed.send("MODIFIED", &sized("a", 30, 6));
     feed.send("MODIFIED", &sized("a", 31, 7));

@@ -150,7 +150,7 @@ fn a_relist_replaces_records_one_by_one_and_never_holds_two_of_each() {
     let one = before / records.len();
     records.list_begin("3000".into());
     let mut most = 0;
-    // Each has changed, a hundred are gone, and a hundred are new.
+    // Each object has changed, a hundred are deleted, and a hundred are new.
     for n in 100..1100 {
         records.list_put(child_record(&format!("child-{n:04}"), 1000 + n, 2));
         most = most.max(records.bytes());

@@ -24,7 +24,7 @@ use super::{
     *,
 };
 
-/// The notifications of a subscriber: key, whether the object existed, whether it exists.
+/// The notifications of a subscriber: key, true if the object existed before, true if it exists now.
 type Reported = Arc<Mutex<Vec<(String, bool, bool)>>>;
 
 fn watched() -> Watched {
@@ -103,7 +103,7 @@ fn version<R: Record>(handle: &Handle<R>, name: &str) -> String {
         .to_string()
 }
 
-/// A synced informer of websites with `a` (10) and `b` (11) at 20, the watch that follows, and the notifications of a subscriber.
+/// A synced informer of websites, listed at version 20 with `a` at 10 and `b` at 11, its watch, and a subscriber's notifications.
 async fn websites(server: &Server) -> (Informers, Handle<CrRecord>, Feed, Reported) {
     let spec = |size: u8| format!(r#","spec":{{"size":{size},"other":1}}"#);
     server.answer(
@@ -284,7 +284,7 @@ async fn a_subscriber_that_panics_ends_nothing() {
     let _bad = informers.crs(
         watched(),
         &[],
-        Some(Arc::new(|change| panic!("reported of {}", change.key))),
+        Some(Arc::new(|change| panic!("notified about {}", change.key))),
     );
     feed.send("ADDED", &object("c", 21, ""));
     feed.send("ADDED", &object("d", 22, ""));

@@ -1,4 +1,4 @@
-//! An API server that becomes unreachable, and comes back.
+//! Informers while the API server is unreachable, and after it is reachable again.
 
 use prometheus::IntGauge;
 
@@ -52,7 +52,7 @@ async fn a_watch_continues_from_where_it_was_and_lists_nothing() {
             ..
         }
     ));
-    // Three attempts, then only probes.
+    // The informer retries three times; after that, only probes are sent.
     assert_eq!((count(&server, "watch=true"), server.comparisons()), (1, 3));
     assert!(count(&server, "/readyz") >= 8);
 
@@ -93,7 +93,7 @@ async fn a_watch_that_stays_open_is_opened_again_after_an_outage() {
     let feed = server.watch();
     let handle = informers.crs(watched(), &[], None);
     handle.synced().await;
-    // Its connection is dead without an error; other requests find out that the server is unreachable.
+    // The connection of the watch is dead without an error; other requests show that the server is unreachable.
     server.answer(503, unavailable());
     let cluster = Cluster::reaching(server.client(), reach.clone());
     let one = watched().served;
@@ -146,7 +146,7 @@ async fn of_forty_watches_none_asks_while_the_server_is_away_and_all_return_with
     assert!(reach.view().borrow().away.is_some());
     let before = lists(&server);
     sleep(Duration::from_mins(1)).await;
-    assert_eq!(lists(&server), before, "nobody asks but the probe");
+    assert_eq!(lists(&server), before, "lists during the outage");
 
     server.answer(200, list(20, "", &[]));
     reach.up().await;

@@ -1,4 +1,4 @@
-//! An API server that is in an older state: its etcd was restored from a backup.
+//! Informers after a rewind: the API server's etcd was restored from a backup, so versions and objects are older.
 
 use super::*;
 use crate::{reach::Reach, requests::Cluster};
@@ -34,7 +34,7 @@ async fn after_a_failure_an_older_state_is_listed_again_and_counts() {
     );
     assert_eq!(take(&reported).len(), 3);
     assert_eq!(informers.stats()[0].rewinds, 1);
-    // The watch continues from there.
+    // The watch continues from the version of the list.
     assert!(
         server
             .requests()
@@ -46,7 +46,7 @@ async fn after_a_failure_an_older_state_is_listed_again_and_counts() {
     next.send("MODIFIED", &object("a", 501, &spec(3)));
     settle().await;
     assert_eq!(take(&reported), reported_of("a", true, true));
-    // A response to a write there is newer than the known state.
+    // A response to a write after the rewind is newer than the known state, so the store accepts it.
     let answer = handle.store().answer(&node(&object("c", 502, ""))).unwrap();
     assert_eq!(answer.id.resource_version, *"502");
 }
@@ -125,7 +125,7 @@ async fn a_doubt_compares_states_once_in_a_while() {
     );
 }
 
-/// The restored server has caught up with the lost versions.
+/// The resourceVersion of the restored server has passed the lost versions; the list then replaces newer records.
 #[tokio::test(start_paused = true)]
 async fn a_list_is_complete_up_to_its_version() {
     let server = Server::new();
@@ -160,6 +160,6 @@ async fn a_rewind_that_another_object_shows_has_everything_listed_again() {
         (names(&handle), informers.stats()[0].rewinds),
         (vec!["c".to_owned()], 1)
     );
-    // Only once: the watch continues from there.
+    // The objects are listed only once more; the watch continues from that list.
     assert_eq!(server.times(false).len(), 2);
 }

@@ -35,7 +35,7 @@ async fn each_namespace_is_listed_by_itself_and_read_as_one() {
     let store = watches.store();
     assert_eq!(store.keys().len(), 2);
     assert!(store.get(&key("a")).is_some() && store.get(&key("g")).is_none());
-    // A response enters only the store of its namespace.
+    // A response is stored only in the store of its namespace.
     assert!(store.answer(&node(&object("b", 30, ""))).is_some());
     let elsewhere = object("c", 31, "").replace("shop", "street");
     assert!(store.answer(&node(&elsewhere)).is_none());

@@ -1,4 +1,4 @@
-//! Unreadable objects among readable ones.
+//! Unreadable objects: they are reported and counted, and readable objects are unaffected.
 
 use orkestra_core::{reconcile::record::Identity, value::Cause};
 
@@ -29,7 +29,7 @@ impl Reported {
         (collected.0, collected.1.len())
     }
 
-    /// The number of reports about a namespace; an empty one is none.
+    /// The number of reports about objects of `namespace`; the empty name stands for cluster-scoped objects.
     fn of(&self, namespace: &str) -> usize {
         let collected = self.0.lock();
         let keys = collected.1.iter();
@@ -70,7 +70,7 @@ async fn an_event_that_cannot_be_read_is_followed_by_those_that_can() {
         (Some(Cause::TooDeep), None)
     );
     assert_eq!(version(&handle, "a"), "30");
-    // It is read again when it changes.
+    // The object is decoded again when it changes.
     feed.send("MODIFIED", &object("a", 32, r#","spec":{"size":7}"#));
     settle().await;
     assert_eq!(
@@ -123,7 +123,7 @@ async fn an_object_without_a_name_hides_no_other_and_takes_none_for_gone() {
     server.answer(200, list(50, "", &[nameless, object("d", 40, "")]));
     feed.send("ERROR", &status(410, "Expired", "too old resource version"));
     sleep(Duration::from_secs(2)).await;
-    // It may be any of those that are missing in the list.
+    // The nameless object may be any of those that are missing from the list, so none is removed.
     assert_eq!(names(&handle), ["a", "b", "c", "d"]);
     assert_eq!(informers.stats()[0].unreadable, 2);
 }
@@ -176,7 +176,7 @@ async fn an_answer_that_cannot_be_read_is_about_its_object_alone() {
     assert!(error.is_permanent());
     let answer = cluster.in_part().get(&kind, &key("a")).await.unwrap();
     assert!(answer.get("spec").is_some());
-    // A reader that needs only the rest has all of it.
+    // The record of a response that was read in part states why the rest is unreadable.
     let (_informers, handle, _feed, _changes) = websites(&Server::new()).await;
     let record = handle.store().answer(&answer).unwrap();
     assert_eq!(record.unread.as_ref().unwrap().cause, Cause::TooDeep);
@@ -203,7 +203,7 @@ async fn objects_beyond_the_most_reports_of_a_minute_are_reported_later_without_
     let handle = informers.crs(watched(), &paths(&["spec.size"]), None);
     handle.synced().await;
     assert_eq!(reported.counts(), (25, MOST_OF_NAMESPACE));
-    // One that is readable again, and one that is gone.
+    // One object becomes readable, and one is deleted.
     feed.send("MODIFIED", &object("w24", 30, ""));
     feed.send("DELETED", &object("w23", 31, &deep(300)));
     for expected in [20, 23, 23] {
@@ -237,7 +237,7 @@ async fn namespaces_share_the_reports_and_a_cluster_scoped_kind_has_all_of_them(
         }
     }
     assert_eq!(reported.counts().1, MOST_REPORTS);
-    // A new namespace has its turn before the others have theirs again.
+    // A namespace without reports so far is reported before the others are reported again.
     add(&shared, "z", "one");
     add(&shared, "z", "one");
     tokio::time::advance(Duration::from_mins(1)).await;

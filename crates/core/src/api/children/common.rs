@@ -1,4 +1,4 @@
-//! What every child entry has.
+//! Fields that every child entry has.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Children: the objects that an operator makes for a custom resource, one file a family.
+//! Children: the objects that an operator creates for a custom resource. Each file holds one group of kinds.
 
 mod common;
 mod config;

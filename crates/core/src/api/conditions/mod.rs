@@ -226,7 +226,7 @@ pub fn fit(lines: &[String], bytes: usize) -> String {
         more => format!("{SEPARATOR}and {more} more"),
     };
     let room = bytes.saturating_sub(rest.len() + SEPARATOR.len() * (shown - 1));
-    // The shortest first: what they leave of their share is for the others.
+    // The shortest lines first: the bytes of their share that they do not use are available to the others.
     let mut order: Vec<usize> = (0..shown).collect();
     order.sort_by_key(|index| lines[*index].len());
     let (mut left, mut shares) = (room, vec![0; shown]);

@@ -1,9 +1,9 @@
-//! The custom resource definitions of our own kinds.
+//! The custom resource definitions of Orkestra's own kinds.
 //!
-//! They follow from the types. Maps, lists, words and numbers have a type, which `kubectl explain` shows; single values that
-//! may be written in several ways have none. Every type is nullable, and fields that are not known are kept at every
-//! level, so that most mistakes are reported by us, all of them at once and each with a hint, instead of the API server
-//! dropping them in silence. What we write ourselves, `status`, is typed throughout.
+//! They are generated from the types. Maps, lists, words and numbers have a type, which `kubectl explain` shows; single values
+//! that may be written in several ways have none. Every type is nullable, and unknown fields are preserved at every level:
+//! Orkestra reports most mistakes itself, all at once and each with a hint, where the API server would silently drop the fields.
+//! `status`, which Orkestra writes, is typed throughout.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -30,8 +30,8 @@ pub fn crds() -> Vec<Value> {
         &Shape::of::<KatalogSpec>(),
         "The specification of the Katalog.",
     );
-    // `status` of a new object is not nothing: with an observed generation that was never there, kstatus takes the
-    // object for one that is being worked on, also while Orkestra is down.
+    // The default of `status` has an observed generation that never existed: kstatus then reports a new object as in progress,
+    // also while Orkestra is down.
     let mut status = status_schema::<KatalogStatus>();
     status["default"] = json!({ "observedGeneration": -1 });
     katalog["properties"]["status"] = status;
@@ -39,8 +39,8 @@ pub fn crds() -> Vec<Value> {
         &Shape::of::<KomposerSpec>(),
         "The specification of the Komposer.",
     );
-    // What both have is described once, or the definitions would be too large for a plain `kubectl apply`: an override has the
-    // fields of a Katalog's entry.
+    // Fields that both kinds have are described once; otherwise the definitions would be too large for `kubectl apply`. An override
+    // has the fields of a Katalog's entry.
     let as_other = |description: &str| json!({ PRESERVE: true, "description": description, "nullable": true, "type": "object" });
     komposer["properties"]["spec"]["properties"]["crds"]["additionalProperties"] =
         as_other("The same as `spec.crds` of a Katalog.");
@@ -57,8 +57,8 @@ pub fn crds() -> Vec<Value> {
     for definition in [&mut katalog, &mut komposer] {
         definition["spec"]["versions"][0]["subresources"] = json!({ "status": {} });
     }
-    // No status subresource: it would drop the block `status` that authors write beside `spec`, and nothing of ours is
-    // reported on a Motif.
+    // A Motif has no status subresource: it would drop the block `status` that authors write next to `spec`, and Orkestra reports
+    // nothing on Motifs.
     let motif = definition(&Motif::crd(), &motif, &motif_columns());
     [katalog, motif, komposer].map(stamped).into()
 }
@@ -177,7 +177,7 @@ impl Described {
             self.parts(shape, path, &mut schema);
         }
         for (key, value) in type_of(shape, path) {
-            // The API server refuses the two beside each other.
+            // The API server refuses a schema with both extensions.
             if key == INT_OR_STRING {
                 schema.remove(PRESERVE);
             }
@@ -226,7 +226,7 @@ impl Described {
                         (name.clone(), described)
                     })
                     .collect();
-                // Of a structural schema only one of the two may be there.
+                // A structural schema may have only one of `properties` and `additionalProperties`.
                 match &object.rest {
                     Some(rest) if properties.is_empty() => {
                         let values = self.schema(rest, path, "");
@@ -256,7 +256,7 @@ fn type_of(shape: &Shape, path: &str) -> Vec<(&'static str, Value)> {
         Shape::Object(_) => vec![typed("object")],
         Shape::List(_) => vec![typed("array")],
         Shape::Int { .. } | Shape::Duration => vec![(INT_OR_STRING, Value::Bool(true))],
-        // Without `enum`: the words of earlier documents, and mistakes, are reported by us.
+        // Without `enum`: Orkestra itself reports the words of earlier documents, and unknown words.
         Shape::Enum { .. } => vec![typed("string")],
         _ => return Vec::new(),
     };

@@ -1,4 +1,4 @@
-//! What the definitions must be for the API server and for kubectl.
+//! The custom resource definitions: size, structural schema, nullable types, columns and descriptions.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn schemas() -> [Value; 2] {
 fn the_yaml_is_small_and_always_the_same() {
     assert_eq!(crds_yaml().unwrap(), crds_yaml().unwrap());
     for definition in crds() {
-        // A plain `kubectl apply` keeps them in an annotation, as compact JSON; all of these may have 256 KiB.
+        // `kubectl apply` stores each as compact JSON in an annotation; all annotations of an object together may have 256 KiB.
         let json = serde_json::to_string(&definition).unwrap();
         assert!(json.len() < 245_000, "{} bytes", json.len());
         let yaml = serde_saphyr::to_string(&definition).unwrap();
@@ -58,7 +58,7 @@ fn spec_keeps_what_it_does_not_know_at_every_level() {
                     refuses.iter().all(|key| !object.contains_key(*key)),
                     "{path}"
                 );
-                // What has a type may be null, and has one form.
+                // A schema with a type is nullable, and has exactly one type.
                 let kind = object.get("type").and_then(Value::as_str);
                 assert!(
                     matches!(kind, None | Some("object" | "array" | "string")),
@@ -147,5 +147,5 @@ fn the_names_are_those_that_users_type() {
     ];
     assert_eq!(names, all);
     let wide = columns.iter().filter(|column| column["priority"] == 1);
-    assert_eq!(wide.count(), 2, "for `kubectl get -o wide`");
+    assert_eq!(wide.count(), 2, "columns of `kubectl get -o wide`");
 }

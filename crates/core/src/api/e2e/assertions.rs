@@ -1,4 +1,4 @@
-//! What is expected of an output.
+//! Assertions on an output.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! The `kubectl` block of an E2E: calls of the program `kubectl`, and what is expected of their output.
+//! The `kubectl` block of an E2E: calls of the program `kubectl`, and assertions on their output.
 
 use std::collections::BTreeMap;
 

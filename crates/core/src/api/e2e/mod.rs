@@ -1,4 +1,4 @@
-//! `E2E`: tests of an operator on a cluster.
+//! `E2E`: tests of a Katalog on a cluster.
 
 mod assertions;
 mod kubectl;

@@ -1,4 +1,4 @@
-//! The Pod that a call of `kubectl` is about.
+//! The Pod that a call of `kubectl` selects.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

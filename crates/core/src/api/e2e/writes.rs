@@ -1,4 +1,4 @@
-//! Calls of `kubectl` that change something.
+//! Calls of `kubectl` that change objects.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! The scopes of a composed Katalog: what the entries of each source see beside themselves.
+//! The scopes of a composed Katalog: the notes, profiles and relative paths that the entries of each source resolve.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Names that users and clusters meet: group, finalizer, labels, annotations, field managers.
+//! Names that are visible to users and clusters: group, finalizer, labels, annotations, field managers.
 //!
-//! They are written here and nowhere else. The lengths and character sets are Kubernetes' own.
+//! They are defined only here. The lengths and character sets are those of Kubernetes.
 
 use crate::value::hash_text;
 

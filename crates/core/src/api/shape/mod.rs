@@ -1,7 +1,7 @@
 //! The shape of a document, read from the API types' schemas.
 //!
-//! JSON Schema has many ways to say one thing. [`Shape`] has one way for each, so that the check of
-//! documents, the custom resource definitions and the reference documents are short walks over it.
+//! JSON Schema can express the same constraint in many ways; [`Shape`] has one way for each. The check of documents, the custom
+//! resource definitions and the reference documents are therefore short walks over it.
 
 mod read;
 
@@ -156,7 +156,7 @@ mod tests {
     fn object(shape: &Shape) -> &ObjectShape {
         match shape {
             Shape::Object(object) => object,
-            other => panic!("{other:?} is no map"),
+            other => panic!("{other:?} is not a map"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Protection and webhooks, and the moments at which rules apply.
+//! Protection, webhooks, and where rules apply: at admission, in reconcile passes, or in both.
 //!
 //! ```text
 //!  a rule ── reads only the custom resource ──────────► at admission and in passes

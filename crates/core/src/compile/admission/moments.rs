@@ -1,4 +1,4 @@
-//! The moments at which rules and calls apply, from what they read.
+//! Determines from the paths that rules and calls read whether they apply at admission, in reconcile passes, or in both.
 
 use crate::{
     api::calls::Fires,

@@ -1,7 +1,8 @@
-//! Rules of `mutation` as JSON patches of CEL.
+//! Compiles rules of `mutation` to JSON patches in CEL.
 //!
-//! Rules apply in order, and the webhook evaluates all of them again after a policy. So only the rules before the first one that
-//! CEL cannot say become patches, and none whose condition depends on a field that rules set: applied twice, they change nothing.
+//! Rules apply in order, and the webhook evaluates all of them again after the policies. Therefore only the rules before the first
+//! one that CEL cannot express become patches, and no rule whose condition depends on a field that rules set: the patches must have
+//! no effect when they are applied a second time.
 
 use super::{CelContext, CelResult, fields, side::CelType};
 use crate::{

@@ -1,4 +1,4 @@
-//! Messages in CEL.
+//! Compiles messages of rules to CEL.
 
 use super::{
     CelContext,

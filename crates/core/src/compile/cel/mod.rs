@@ -1,4 +1,4 @@
-//! Rules as expressions of CEL, with exactly the semantics of the evaluator.
+//! Compiles rules to CEL expressions with exactly the semantics of the evaluator.
 //!
 //! ```text
 //!  Demand ── paths of known types, literal values ──► Ok(expression, message)   a policy of the API server
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The API server validates an object against its schema before it evaluates policies, so the type of a value is that of its
-//! schema, and an absent value is the only other case. What is not certainly equal stays with the webhook: texts that are
-//! compared as numbers, decimals that are compared as text, lists and maps, and patterns that engines read differently.
+//! schema, and an absent value is the only other case. The webhook evaluates every rule whose result may differ in CEL: texts that
+//! are compared as numbers, decimals that are compared as text, lists and maps, and patterns whose syntax differs between engines.
 
 mod completion;
 mod message;

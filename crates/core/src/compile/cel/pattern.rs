@@ -1,4 +1,4 @@
-//! Regular expressions that CEL and the evaluator read alike.
+//! Regular expressions that have the same meaning in CEL and in the evaluator.
 
 /// The greatest count of a repetition that CEL's engine accepts.
 const MOST_REPEATED: usize = 1000;

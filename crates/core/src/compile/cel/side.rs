@@ -1,4 +1,4 @@
-//! Values of the object in CEL.
+//! Compiles the left side of a comparison, a value of the object, to CEL.
 
 use super::{CelContext, CelResult, fields};
 use crate::{

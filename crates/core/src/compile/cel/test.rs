@@ -1,4 +1,4 @@
-//! Comparisons in CEL.
+//! Compiles comparisons to CEL.
 
 use super::{
     CelContext, CelResult, pattern,

@@ -1,4 +1,4 @@
-//! `when` and `or` lists.
+//! Compiles `when` and `or` lists.
 
 pub(crate) mod relations;
 mod windows;

@@ -1,4 +1,4 @@
-//! A conversion without its Katalog: what a definition records, so that stored objects stay readable when the entry goes.
+//! The conversion that a CRD records: it needs no Katalog, so stored objects stay readable after the entry is removed.
 
 use super::of_entry;
 use crate::{

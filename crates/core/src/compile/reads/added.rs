@@ -1,4 +1,4 @@
-//! Reads of children's data that only `enrich` adds.
+//! Checks reads of data of children that only `enrich` adds.
 
 use super::{PlanReads, ReadPosition, Unreadable, children::KnownChildren, offset_of};
 use crate::{

@@ -1,4 +1,4 @@
-//! Reads that cannot work, with their places.
+//! Finds reads that are impossible or always empty, with their positions.
 
 use crate::{
     diagnostics::{Code, Severity},

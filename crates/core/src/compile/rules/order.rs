@@ -1,4 +1,4 @@
-//! The order of rules, calls and the gates of a pass.
+//! The order in which a pass evaluates rules, calls and gates.
 
 use crate::plan::{rules::ROOTS, rules::root};
 use crate::{

@@ -1,7 +1,7 @@
-//! Values of Secrets in places with a wide audience: the status, Events, logs, names, and the custom resource itself.
+//! Finds values of Secrets in places that many users can read: the status, Events, logs, names, and the custom resource itself.
 //!
-//! Templates that put them there are refused. Children may contain them: those that do are marked, because the API server's
-//! message about a refused object may quote it.
+//! Templates that write them there are refused. Children may contain them: such children are marked, because the API server's
+//! message about a refused object may quote the value.
 
 use std::collections::BTreeSet;
 

@@ -7,7 +7,7 @@ use crate::{
     scope::Library,
 };
 
-/// Children that contain a Secret's value by every way there is, and some that only know of the Secret.
+/// Children that contain a Secret's value, one for each way to get there, and children that only refer to the Secret.
 const KATALOG: &str = "apiVersion: orkestra.orkspace.io/v1
 kind: Katalog
 metadata: { name: waters }
@@ -80,7 +80,7 @@ fn compiled(text: &str) -> Result<Plan, Diagnostics> {
     compiled.map(|(plan, _)| plan)
 }
 
-/// The names of the children, and of the entries of `onDelete`, that may contain a Secret's value.
+/// Returns the names of the children and of the `onDelete` entries that may contain a Secret's value.
 fn marked(text: &str) -> BTreeSet<String> {
     let plan = compiled(text).unwrap();
     let pond = plan

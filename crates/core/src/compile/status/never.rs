@@ -1,4 +1,4 @@
-//! Conditions that wait for a status value that nothing writes.
+//! Warns about conditions that wait for a text that a status field never has.
 
 use crate::{
     diagnostics::{Code, nearest},

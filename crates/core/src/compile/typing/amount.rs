@@ -1,4 +1,4 @@
-//! Checks literal quantities: the API server answers an invalid quantity like an internal error.
+//! Checks literal quantities: the API server responds to an invalid quantity as to an internal error.
 //!
 //! Source: Kubernetes, "Resource units in Kubernetes"; k8s.io/apimachinery, `resource.ParseQuantity`.
 

@@ -1,4 +1,4 @@
-//! The field that takes the value of a template, by its coercion and its schema.
+//! The field that a template's value is written to, with its coercion and its schema.
 
 use crate::{
     plan::Coerce,

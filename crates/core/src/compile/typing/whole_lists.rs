@@ -1,4 +1,4 @@
-//! Finds lists that are owned as a whole and may be empty.
+//! Finds lists that a field manager owns as a whole and that may be empty.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The children of an operator that others refer to by name.
+//! The declared children of an operator, to which other children refer by name.
 
 use super::{names, uses::Use};
 use crate::{

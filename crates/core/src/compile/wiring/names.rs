@@ -1,4 +1,4 @@
-//! Compares names as text in the Katalog.
+//! Compares names as they are written in the Katalog, without evaluating templates.
 
 use crate::{diagnostics::nearest, value::Node};
 

@@ -1,4 +1,4 @@
-//! Names that children refer to.
+//! The references of children to other objects by name.
 
 use crate::{
     api::children::{

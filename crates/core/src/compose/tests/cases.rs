@@ -1,4 +1,4 @@
-//! One file in `tests/inputs/compose` is one case.
+//! Merges of compositions: each file in `tests/inputs/compose` is a case.
 //!
 //! A file has sections that begin with `==> NAME`: `komposer.yaml` is the composition, `ID | FILE` is a file of the artifact
 //! with that identity, `result` is the result. `UPDATE=1` writes the result.
@@ -43,7 +43,7 @@ fn parse(text: &str) -> Case {
             }),
             None if head == KOMPOSER && case.komposer.is_empty() => case.komposer = body,
             None if head == "result" => case.result = body,
-            // A file on disk.
+            // A document of a file on disk.
             None => files.entry(head.to_owned()).or_default().push(Fetched {
                 name: String::new(),
                 text: body,
@@ -57,7 +57,7 @@ fn parse(text: &str) -> Case {
     case
 }
 
-/// The result of a case as text.
+/// Returns the result of a case as text.
 fn result(case: &Case) -> String {
     let merged = match merged(&case.komposer, &case.artifacts) {
         Ok(merged) => merged,
@@ -149,7 +149,7 @@ fn a_merge_is_deterministic_and_its_stored_form_means_the_same() {
         let (back, _) = ResolvedComposition::from_json(&first.to_json()).unwrap();
         assert_eq!(back.to_json(), first.to_json(), "{}", file.display());
         assert_eq!(back.sources, first.sources);
-        // A cluster has the definitions; they are not stored.
+        // The stored form has no definitions: on a cluster they come from the API server.
         let mut schemas = Schemas::default();
         first.add_schemas(&mut schemas);
         let both = [&*first, &back].map(|resolved| compiled_with(resolved, &schemas));

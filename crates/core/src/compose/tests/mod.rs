@@ -1,4 +1,4 @@
-//! Merges: their properties, their bounds, and the Komposers of the founding documents.
+//! Merges of compositions: their properties, their limits, and the Komposers of the founding documents.
 
 mod cases;
 
@@ -17,7 +17,7 @@ use crate::{
     scope::Library,
 };
 
-/// The file of the composition.
+/// The name of the composition's file.
 const KOMPOSER: &str = "komposer.yaml";
 
 fn artifact(id: &str, documents: Vec<Fetched>) -> Artifact {
@@ -219,7 +219,7 @@ fn a_huge_override_is_merged() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Any override gives a result or problems with a position, the same each time, and the stored form is read again.
+    /// An override results in a composition or in problems with positions; merging twice and reading the stored form give the same.
     #[test]
     fn any_override_gives_a_result_or_located_problems(
         field in "(workers|resync|operatorBox|apiTypes|labels|enabled|description|dependsOn|odd|validation)",
@@ -267,7 +267,7 @@ fn provenance_is_known_for_each_field() {
     assert_eq!(resolved.source_of("pond").unwrap().source, "pond.yaml");
 }
 
-/// The Komposers of the founding documents and the rows of the language reference, with their sources given.
+/// Merges the Komposers of the founding documents and of the language reference, with sources that the test provides.
 #[test]
 fn the_komposers_of_the_founding_documents_are_merged() {
     let inputs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/document");
@@ -306,7 +306,7 @@ fn the_komposers_of_the_founding_documents_are_merged() {
             .map(|operator| &*operator.name)
             .collect();
         assert_eq!(names, operators, "{file}");
-        // The sources wrote `operatorBox.reconciler.workers: 2`.
+        // Each source declares `operatorBox.reconciler.workers: 2`.
         let workers = |name: &str| {
             plan.operators
                 .iter()
@@ -319,7 +319,7 @@ fn the_komposers_of_the_founding_documents_are_merged() {
     }
 }
 
-/// An artifact with one operator, called as the last word of its source.
+/// Returns an artifact with one operator, named after the last word of its source.
 fn given(request: &SourceRequest) -> Artifact {
     let (url, word, file) = match &request.kind {
         RequestKind::Registry { url, .. } => {

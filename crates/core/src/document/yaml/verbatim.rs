@@ -157,7 +157,7 @@ fn same(line: &str, value: &str, quote: Option<char>) -> usize {
 mod tests {
     use crate::{diagnostics::FieldPath, document::parse_stream};
 
-    /// Returns the position in `source` of byte `offset` of the text of its key `a`.
+    /// Returns the position in `source` of the first `word` in the text of key `a`.
     fn stands(source: &str, word: &str) -> Option<(u32, u32)> {
         let stream = parse_stream("f", source);
         let tree = &stream.sources.last()?.tree;
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(
             stands("a: \"\\tone word\"\n", "word"),
             None,
-            "escapes are not followed"
+            "a position in a text with escapes"
         );
     }
 }

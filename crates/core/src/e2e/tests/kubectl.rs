@@ -1,4 +1,4 @@
-//! Blocks of `kubectl`: the calls that they make, and how their answers are judged.
+//! The `kubectl` block: the calls that it makes, and the assertions on their output.
 
 use super::{answer, expecting};
 use crate::diagnostics::FieldPath;

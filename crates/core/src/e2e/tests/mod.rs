@@ -38,7 +38,7 @@ fn answer(output: &str) -> CallOutput {
     }
 }
 
-/// Returns the result of a command with `assertions` for an output.
+/// Returns the failures of a command with `assertions` for the output `answer`.
 fn said(assertions: &str, answer: &CallOutput) -> Vec<String> {
     let spec = expecting(&format!("commands:\n  - run: x\n    {assertions}"));
     judge(

@@ -1,4 +1,4 @@
-//! Parts of tokens, and the retry policy of a call.
+//! The token of a call, in parts, and the retry policy of a call.
 
 use std::{fmt, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The parts of a child beside its body, such as generated values and the source of a copy.
+//! The parts of a child other than its body, such as generated values and the source of a copy.
 
 use super::{leaf, list, map};
 use crate::{

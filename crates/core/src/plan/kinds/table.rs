@@ -1,7 +1,7 @@
-//! The table of built-in kinds: every fact about a kind, once.
+//! The table of built-in kinds: the only place with facts about a kind.
 //!
-//! Source: Kubernetes API reference, version 1.34, with kinds that are off by default; the schemas shipped have only those
-//! that are on, and a test compares them.
+//! Source: Kubernetes API reference, version 1.34, including kinds that are disabled by default. The bundled schemas contain only
+//! the enabled kinds; a test compares them.
 
 use crate::plan::NameRule;
 

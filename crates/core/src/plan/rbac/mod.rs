@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Permissions are never wider than their use: no `*`, no `escalate`, no permission to create or delete Katalogs. Roles
-//! that a Katalog creates are the exception: their permissions must be held, including `*`, and binding another's role
-//! needs `bind` on that role only.
+//! that a Katalog creates are the exception: the runtime must have their permissions, including `*`. Binding a role that the
+//! Katalog does not create requires `bind` on that role only.
 
 mod collected;
 mod granted;

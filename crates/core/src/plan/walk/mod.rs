@@ -1,4 +1,4 @@
-//! Visits every expression of a plan, with its purpose: typing, read-sets and checks use this one walk.
+//! Visits every expression of a plan, with its purpose. Typing, read sets and checks use this walk.
 //!
 //! It destructures every type of a plan without `..`, so that the compiler reports a field that it leaves out.
 

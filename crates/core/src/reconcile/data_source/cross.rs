@@ -1,4 +1,4 @@
-//! `.cross`: custom resources of other operators, as a pass sees them.
+//! `.cross`: custom resources of other operators, as template data of a pass.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The additions of `enrich` to children, as a pass sees them.
+//! The additions of `enrich` to children, as template data of a pass.
 
 use jiff::Timestamp;
 

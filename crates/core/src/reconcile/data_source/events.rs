@@ -1,4 +1,4 @@
-//! `.events`: the latest Events of a custom resource, as a pass sees them.
+//! `.events`: the latest Events of a custom resource, as template data of a pass.
 
 use super::{
     super::{

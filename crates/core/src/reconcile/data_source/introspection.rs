@@ -1,4 +1,4 @@
-//! `.health`, `.metrics` and `.ork`, as a pass sees them.
+//! `.health`, `.metrics` and `.ork`, as template data of a pass.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The sources of template data beside the custom resource and its children.
+//! The sources of template data other than the custom resource and its children.
 //!
-//! A source is a file here, with its `mod` and its line in [`ALL`]. What it asks of the runtime is a variant of [`Read`].
+//! Each source has a file here, with its `mod` and its line in [`ALL`]. Its request to the runtime is a variant of [`Read`].
 
 mod cross;
 pub mod enrich;

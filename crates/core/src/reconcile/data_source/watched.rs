@@ -1,4 +1,4 @@
-//! Objects below `.children` that the operator does not create, as a pass sees them: those of `observe.watch`.
+//! Objects of `observe.watch`: they are below `.children`, although the operator does not create them.
 
 use std::collections::BTreeSet;
 

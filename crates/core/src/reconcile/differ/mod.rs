@@ -1,11 +1,11 @@
-//! Decides which rendered objects need a write, from the ownership of fields, never from values.
+//! Decides from field ownership, never from values, which rendered objects need a write.
 //!
-//! The API server keeps our Apply entry in `managedFields` exact: a client that changes a value that we applied removes the
-//! path from it, and an equal write leaves it. So an object needs no write if its `applied` annotation names the current
-//! rendering and our entry covers every rendered leaf. That holds under any defaulting or normalization by the server.
+//! The API server keeps the operator's Apply entry in `managedFields` exact: it removes a path if a client changes the value, and
+//! keeps it if a client writes an equal value. So an object needs no write if its `applied` annotation names the current rendering
+//! and the entry covers every rendered leaf. This holds for any defaulting or normalization by the API server.
 //!
-//! Several managers may apply one leaf while their values are equal. When our value changes, the server refuses and names the
-//! leaf: from then on it belongs to the other manager.
+//! Several field managers may apply a leaf as long as their values are equal. If the operator's value changes, the API server
+//! refuses the apply and names the leaf: from then on it belongs to the other manager.
 
 use super::{
     owned::{OwnValues, PathElement, trail_path},

@@ -31,7 +31,7 @@ fn wanted(object: &Node) -> DesiredObject<'_> {
     }
 }
 
-/// Compares [`RENDERED`], of which nothing was refused.
+/// Compares [`RENDERED`] with a record; the API server refused no field.
 fn compared(record: &ChildRecord, take_held: bool) -> Difference {
     let rendered = node(RENDERED);
     let wanted = DesiredObject {
@@ -80,7 +80,7 @@ fn a_field_that_another_manager_applied_is_held_and_not_drift() {
     assert_eq!(taken.drift, [Path::parse("data.b").unwrap()]);
 }
 
-/// Compares `RENDERED` after the server refused it, where `ours` and `theirs` are the fields that we and others apply.
+/// Compares `RENDERED` after the API server refused `fields`; `ours` are the fields of our manager, `theirs` those of Argo CD.
 fn refused(fields: &[&str], ours: &str, theirs: &str, take_held: bool) -> Difference {
     let entries = [
         entry(MANAGER, "Apply", ours),
@@ -137,7 +137,7 @@ fn an_empty_list_is_another_s_where_they_apply_it_and_drift_only_where_it_is_own
         found_of(&[], operation, theirs, take_held)
     };
     let atomic = r#"{"f:spec":{"f:rules":{"i:0":{"f:args":{}}}}}"#;
-    // An apply does not own the list itself, an update does.
+    // An apply does not own the path of the list itself; an update does.
     let keyed = |itself: &str| {
         let below = r#""k:{\"name\":\"a\"}":{".":{},"f:name":{}}"#;
         format!(r#"{{"f:spec":{{"f:rules":{{"i:0":{{"f:args":{{{itself}{below}}}}}}}}}}}"#)

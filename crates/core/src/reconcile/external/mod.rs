@@ -1,4 +1,4 @@
-//! `.external`: the calls of a pass, one after the other, and their answers.
+//! `.external`: the calls of a pass, one after the other, and their responses.
 
 mod view;
 

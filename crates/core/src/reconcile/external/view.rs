@@ -1,4 +1,4 @@
-//! Answers as templates see them.
+//! The responses of calls, as template data.
 
 use std::sync::Arc;
 

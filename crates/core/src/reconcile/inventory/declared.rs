@@ -1,4 +1,4 @@
-//! The declarations of accepted revisions: what may be found on custom resources, and where their children may be.
+//! The kinds, marks and namespaces that accepted revisions declare: the marks of custom resources, and the places of children.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -185,7 +185,7 @@ mod tests {
         let mut operated = OperatedKind::default();
         declared.record(&mut operated);
         assert_eq!(DeclaredKinds::recorded(&operated), declared);
-        // A release that did not record namespaces managed all of them.
+        // A record without namespaces is of an earlier release, whose operators could work in all namespaces.
         operated.namespaces = None;
         operated.child_namespaces.clear();
         declared.extend(DeclaredKinds::recorded(&operated));
@@ -231,7 +231,7 @@ mod tests {
                 declared.permits_child(Some("own"), kind, namespace, is_created)
             };
             assert_eq!(permits(&declared), permitted, "{kind:?} {namespace:?}");
-            // A release that did not record targets permitted all of them.
+            // A record without targets is of an earlier release, which permitted all namespaces.
             let mut unknown = declared.clone();
             unknown.extend(DeclaredKinds::recorded(&OperatedKind::default()));
             assert!(permits(&unknown), "{kind:?} {namespace:?}");

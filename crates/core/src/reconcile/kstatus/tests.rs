@@ -38,7 +38,7 @@ fn a_stateful_set_is_current_when_its_update_revision_is_rolled_out() {
     let waits = |text: &str| Readiness::InProgress(text.into());
     assert_eq!(of(rolling, 3, 3, "db-2"), Readiness::Current);
     assert_eq!(of(rolling, 2, 3, "db-2"), waits("2 of 3 replicas ready"));
-    // All are ready, and some have the previous revision.
+    // All replicas are ready, and some still have the previous revision.
     assert_eq!(of(rolling, 3, 1, "db-1"), waits("1 of 3 replicas updated"));
     assert_eq!(
         of(rolling, 3, 3, "db-1"),

@@ -1,4 +1,4 @@
-//! The ownership of an object's fields: `metadata.managedFields`, read into trees that siblings share.
+//! The ownership of an object's fields: `metadata.managedFields`, decoded into trees that equal entries of objects share.
 //!
 //! Source: Kubernetes API reference, `FieldsV1`: `f:<name>` is a field, `k:{…}` a list item by its keys, `v:…` a set's value,
 //! `i:<n>` an item by position, `.` the path itself.
@@ -289,7 +289,7 @@ pub(super) mod tests {
         );
         for another in [&edit, &ours] {
             assert!(!covered(another, "data"), "{another}");
-            // No manager owns a part of it: it is atomic.
+            // The list is atomic: no manager owns a part of it.
             assert!(covered(another, "list"), "{another}");
         }
         let whole = entry("kubectl-edit", "Update", r#"{"f:data":{".":{}}}"#);

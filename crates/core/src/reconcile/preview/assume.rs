@@ -1,4 +1,4 @@
-//! Adds the fields that an API server would set to objects from files, and removes them from the output.
+//! Adds the fields that an API server sets to objects from files, and removes them from the output.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -6,7 +6,7 @@
 //!                                                  └──────────── status ◄──────────┘
 //! ```
 //!
-//! It is the same pass, with another environment.
+//! The pass is the same as on a cluster; only its inputs are assumed.
 
 pub(in crate::reconcile) mod assume;
 mod left_out;

@@ -8,8 +8,8 @@
 //!                                     └─ none ─────────────────► not managed: Kubernetes copies labels between its objects
 //! ```
 //!
-//! Children and custom resources carry the same label, and an operator may create custom resources for another one. Without this
-//! rule, the operator of their kind would take the children of others for its own resources, and delete or unmark them.
+//! Children and custom resources have the same label, and an operator may create custom resources of another operator. Without this
+//! rule, the operator of their kind would treat children of others as its own custom resources, and delete or unmark them.
 
 use super::CrRecord;
 use crate::reconcile::inventory::Inventory;

@@ -1,4 +1,4 @@
-//! Records: what stores keep of an object instead of the whole object.
+//! Records: the part of an object that stores keep.
 
 mod marks;
 mod observed;

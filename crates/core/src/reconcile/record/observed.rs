@@ -1,4 +1,4 @@
-//! Everything that a pass reads.
+//! The input of a pass: the records of a custom resource, its children, and related objects.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -6,9 +6,9 @@
 //!                                                         if it names itself, or both annotation and label agree
 //! ```
 //!
-//! A single label or annotation can be removed without losing the child. Metadata that another controller copies has no effect:
-//! the copy is written by another field manager. A client may choose the name of a field manager, so an object is a child only in
-//! a namespace where its custom resource may have children: [`super::super::inventory::DeclaredKinds::permits_child`].
+//! A child stays recognized if a single label or annotation is removed. Metadata that another controller copies has no effect: the
+//! copy is written by another field manager. A client may choose the name of a field manager, so an object is a child only in a
+//! namespace where its custom resource may have children: [`super::super::inventory::DeclaredKinds::permits_child`].
 
 use super::ChildRecord;
 use crate::{

@@ -1,4 +1,4 @@
-//! Finds the unreadable part of an object that matters to a record.
+//! Finds the unreadable part of an object that a record depends on.
 
 use crate::reconcile::metadata::in_metadata;
 use crate::value::{Fault, Node, Path, PathStep, Projection};

@@ -1,4 +1,4 @@
-//! The end of a custom resource that its user deleted: `onDelete`, the children that Kubernetes does not collect, then the
+//! The deletion of a custom resource by its user: `onDelete`, the children that Kubernetes does not garbage-collect, then the
 //! finalizer.
 
 use super::{SimulatedCycle, SimulatedFault, stored::key_of, world::World, writer::ChildWriter};

@@ -7,10 +7,10 @@
 //!  SimulatedRun ── expect ──► Checks: expected and actual results
 //! ```
 //!
-//! The pass is the operators' own; only what surrounds it is modelled. An object that is applied becomes exactly what is
-//! rendered, with the fields that every API server adds (uid, generation, creation time). Not modelled: other field
-//! managers and their conflicts, defaulting and validation of children, admission of children, garbage collection, controllers beyond
-//! [`Outcome`], `enrich`, Events, autoscalers and `dependsOn`. Of a custom resource that is gone, the children go at once.
+//! The pass is that of a real operator; only its environment is modelled. An applied object is exactly the rendered object, with
+//! the fields that every API server adds (uid, generation, creation time). Not modelled: other field managers and their conflicts,
+//! defaulting and validation of children, admission of children, garbage collection, controllers beyond [`Outcome`], `enrich`,
+//! Events, autoscalers and `dependsOn`. The children of a deleted custom resource are deleted immediately.
 //!
 //! Equal setups give equal runs: the setup provides the time, and random notes draw from a seed derived from the custom
 //! resource's kind, namespace and name.

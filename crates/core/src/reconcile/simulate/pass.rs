@@ -1,4 +1,4 @@
-//! One pass over a custom resource in the simulated cluster, as the runtime does it, and the cycle that it is part of.
+//! A pass over a custom resource in the simulated cluster, as the runtime runs it, and the cycle that it belongs to.
 
 use super::{
     Op, SimulatedCycle, SimulatedFault, Verb,

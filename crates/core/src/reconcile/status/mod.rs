@@ -1,4 +1,4 @@
-//! Reports a pass on the custom resource: the completed actions, not the wanted ones.
+//! The status of a custom resource after a pass: it reports completed actions, not wanted ones.
 //!
 //! One file: each condition depends on the others, so they are computed together.
 

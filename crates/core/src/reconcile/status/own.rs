@@ -1,4 +1,4 @@
-//! Conditions that a Katalog declares, and what `Ready` waits for.
+//! Conditions that a Katalog declares, and the requirements of `Ready`.
 
 use crate::{
     api::conditions::{Condition, ConditionStatus},

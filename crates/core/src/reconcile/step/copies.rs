@@ -1,4 +1,4 @@
-//! Copies: a child takes the parts that it does not declare from an object of another owner.
+//! Copies: a child takes the parts that it does not declare from another object.
 
 use super::{generated_secret::missing_answer, object::check_name, pass::Pass};
 use crate::{

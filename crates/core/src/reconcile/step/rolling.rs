@@ -1,4 +1,4 @@
-//! Rolls pods when their configuration changes: its hash is on their template.
+//! Rolls pods when their configuration changes, by a hash of it on the pod template.
 
 use std::collections::BTreeMap;
 

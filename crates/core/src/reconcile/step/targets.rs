@@ -1,10 +1,10 @@
-//! Target namespaces: whether a child may be created in the namespace that its custom resource requests.
+//! Target namespaces: decides if a child may be created in the namespace that its custom resource requests.
 //!
 //! ```text
 //!  Reach::Fixed, the own namespace, `allowedTargets` has the name ──► yes
 //!  a label selector ──► the Namespace is read: its labels match ────► yes
-//!  Reach::Created ──► yes, if the Namespace turns out to be this custom resource's: the executor checks what exists
-//!  anything else ───► refused: nothing is written there
+//!  Reach::Created ──► yes, if the Namespace belongs to this custom resource: the executor checks the existing one
+//!  anything else ───► refused: no object is written there
 //! ```
 
 use super::{generated_secret::missing_answer, object::NamespaceContext, pass::Pass};

@@ -307,7 +307,7 @@ mod tests {
         profiles.add(&at, built_in);
         profiles.check(&at);
         let mut found = problems.into_inner();
-        // They are declared again here.
+        // The built-in profiles are declared a second time here, so each shadows itself.
         found
             .0
             .retain(|problem| problem.code != Code::ProfileShadows);

@@ -30,7 +30,7 @@ fn what_is_printed_or_made_into_something_is_in_the_result() {
             &["a.*.b"],
         ),
         ("{{ toJson . }}", &[""]),
-        // The number of rounds is the value, and so are the names and the number of what is computed.
+        // The value determines the number of iterations, the length of a text, and the keys of a map.
         ("{{ range toInt .a }}x{{ end }}", &["a"]),
         ("{{ len (repeat \"x\" .a) }}", &["a"]),
         ("{{ mapKeys (mapPick .b .a) }}", &["a", "b"]),

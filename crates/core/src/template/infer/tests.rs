@@ -243,7 +243,7 @@ fn notes_of_a_user_have_the_types_that_they_give() {
     }
 }
 
-/// A value for every field of the CRD's spec, or no value.
+/// Generates a spec for the CRD; each field has a value or null.
 fn any_spec() -> impl Strategy<Value = Value> {
     fn maybe(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
         prop_oneof![1 => Just(Value::Null), 3 => value]
@@ -349,8 +349,8 @@ fn any_template() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// For any data that fits the schema, an evaluation produces the inferred type. Where nothing was inferred to be there,
-    /// nothing is there.
+    /// For data that fits the schema, the value of a template has the inferred type, and is missing if it was inferred to be
+    /// missing.
     #[test]
     fn what_is_inferred_holds_for_every_value(source in any_template(), spec in any_spec()) {
         let Ok(template) = Template::parse(&source) else {

@@ -177,7 +177,7 @@ fn stem(word: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// A search, and a note that must be among the first results.
+    /// Searches, each with a note that must be among the first results.
     const SEARCHES: &[(&str, &str)] = &[
         ("base64", "toBase64"),
         ("decode base64", "fromBase64"),
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn functions_of_others_come_with_what_to_write() {
         let [(name, hint)] = *notes_instead("toYaml pretty") else {
-            panic!("one of the words is a function");
+            panic!("expected one result");
         };
         assert_eq!(name, "toYaml");
         assert!(hint.contains("`toJson`"));

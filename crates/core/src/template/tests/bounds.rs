@@ -17,7 +17,7 @@ fn exhausts(source: &str, root: &Node) -> Duration {
     took
 }
 
-/// The budget guarantees 100 ms on an idle core. Tests are rarely optimized, and share a core.
+/// The time limit of an evaluation: the budget guarantees 100 ms on an idle core, but tests share cores, and are rarely optimized.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 20_000 } else { 400 });
 
 #[test]

@@ -7,7 +7,7 @@ use crate::template::Entropy;
 use crate::template::notes::all;
 use crate::value::Node;
 
-/// Texts that are valid input of some note, and texts that are not.
+/// Generates texts: valid inputs of at least one note, and invalid ones.
 fn texts() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "",

@@ -1,4 +1,4 @@
-//! Tests of the parts together.
+//! Templates as a whole: parsing, evaluation, notes, budgets, and a comparison with Go.
 
 mod bounds;
 mod domains;

@@ -211,7 +211,7 @@ fn notes_that_build_much_end_with_the_budget() {
         let entropy = Entropy::seeded([1; 32]);
         let data = Data::of(&root).random(&entropy);
         let begun = std::time::Instant::now();
-        // A tenth of the budget of an evaluation.
+        // The steps and bytes of the budget are a tenth of the default.
         let mut budget = EvalBudget {
             steps: 100_000,
             bytes: 400 << 10,
@@ -219,7 +219,7 @@ fn notes_that_build_much_end_with_the_budget() {
         };
         let error = template.render_text(&data, &mut budget).unwrap_err();
         assert_eq!(error.kind, EvalErrorKind::Budget, "{call}: {error}");
-        // In a release build a tenth of that.
+        // A release build takes a tenth of this time.
         assert!(
             begun.elapsed().as_millis() < 1000,
             "{call}: {:?}",

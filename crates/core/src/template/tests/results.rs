@@ -98,7 +98,7 @@ fn we_differ_from_go_where_it_fails_for_a_missing_value_or_rounds() {
         ),
         // Go overflows.
         ("{{ 18446744073709551615 }}", "18446744073709551615"),
-        // Go prints 1e+06; here only the verb that asks for it does.
+        // Go prints 1e+06; here, only the verb `%g` does.
         (
             "{{ .spec.whole }} {{ printf \"%v\" .spec.whole }} {{ toString .spec.whole }}",
             "1000000 1000000 1000000",

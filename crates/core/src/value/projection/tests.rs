@@ -29,7 +29,7 @@ fn read(projection: &Projection, tree: &Value) -> Value {
         .to_json()
 }
 
-/// Few keys, so that paths often match them; `0` and `1` are keys and positions.
+/// A small set of keys, so that paths often match; `0` and `1` are keys and list positions.
 const KEYS: &str = "[abc01]";
 
 fn tree() -> impl Strategy<Value = Value> {
@@ -92,7 +92,7 @@ proptest! {
         }
         let sieved = sieved.unwrap();
         prop_assert_eq!(&sieved, &project(&whole, &paths));
-        // Reading fewer paths afterwards gives the same result.
+        // A projection to one of the paths gives the same for the sieved value as for the whole.
         for one in &paths {
             let one = std::slice::from_ref(one);
             prop_assert_eq!(project(&sieved, one), project(&whole, one));
@@ -112,7 +112,7 @@ proptest! {
         match (whole, Projection::new(&paths).read(&text)) {
             (Ok(whole), Ok(sieved)) => prop_assert_eq!(project(&whole, &paths), sieved),
             (Ok(_), Err(error)) => prop_assert!(error.to_string().starts_with(DUPLICATE)),
-            // An invalid part is either skipped, or both fail.
+            // The text is invalid as a whole; the projection may skip the invalid part.
             (Err(_), _) => {}
         }
     }

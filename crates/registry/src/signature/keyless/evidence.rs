@@ -1,4 +1,4 @@
-//! What a signature brings along: its certificate, the chain of it, and entries of transparency logs.
+//! The evidence that comes with a signature: its certificate, the certificate chain, and entries of transparency logs.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustls::pki_types::UnixTime;

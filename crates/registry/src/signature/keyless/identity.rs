@@ -1,4 +1,4 @@
-//! The identity in a certificate: its subject and who vouches for it.
+//! The identity in a certificate: its subject, and the issuer that authenticated it.
 
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 

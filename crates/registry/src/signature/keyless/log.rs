@@ -1,4 +1,4 @@
-//! Entries of transparency logs: that a trusted log accepted the entry, when, and what the entry is about.
+//! Verifies entries of transparency logs: a trusted log accepted the entry, at which time, and for which signature.
 //!
 //! Source: sigstore/rekor, `pkg/verify` and `pkg/types/{hashedrekord,dsse}/v0.0.1`; RFC 8785 (the signed JSON).
 

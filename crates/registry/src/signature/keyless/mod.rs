@@ -1,10 +1,11 @@
-//! Keyless signatures: by a short-lived certificate of an identity. Offline: all that is trusted is in a given trusted root.
+//! Keyless signatures, by a short-lived certificate of an identity. Verification is offline: the only trust anchors are those in a
+//! trusted root that the caller provides.
 //!
 //! ```text
 //!  Evidence ──► log    an entry of a trusted transparency log; the log signed the time of the signature
-//!           ──► chain  the certificate is for code signing, and an authority of the root issued it, valid at that time
-//!           ──► identity  the certificate names the issuer and the subject that are expected
-//!           ──► the certificate's key signed the message, and the entry is about this signature, certificate and payload
+//!           ──► chain  the certificate is for code signing; an authority of the root issued it; it was valid at that time
+//!           ──► identity  the certificate names the expected issuer and subject
+//!           ──► the certificate's key signed the message, and the entry contains this signature, certificate and payload
 //! ```
 //!
 //! Source: sigstore/protobuf-specs, `sigstore_trustroot.proto` and `sigstore_bundle.proto`; sigstore/fulcio, `docs/oid-info.md`.

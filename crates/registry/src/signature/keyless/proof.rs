@@ -1,4 +1,4 @@
-//! Proofs that a log contains an entry: a path in a tree of hashes whose root the log signed.
+//! Inclusion proofs: a log contains an entry if a path of hashes leads from the entry to the tree root that the log signed.
 //!
 //! Source: RFC 6962, section 2.1; RFC 9162, section 2.1.3.2; C2SP, `signed-note.md` and `tlog-checkpoint.md`.
 

@@ -1,4 +1,4 @@
-//! The verification, without I/O. In doubt, it rejects.
+//! Verifies signatures, without I/O. A signature is rejected unless every check succeeds.
 
 use std::{fmt::Write as _, time::Duration};
 

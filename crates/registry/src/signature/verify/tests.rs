@@ -1,4 +1,4 @@
-//! Signatures with keys.
+//! Verification of signatures with key pairs: fixtures of cosign, changed bytes, and other keys.
 
 use serde_json::json;
 
@@ -94,7 +94,7 @@ fn every_changed_byte_is_noticed() {
     else {
         unreachable!()
     };
-    // The unsigned parts, the hint and white space, may change.
+    // Changes of the unsigned parts, the key hint and white space, are accepted.
     let envelope = bundle
         .windows(9)
         .position(|window| window == b"\"payload\"")

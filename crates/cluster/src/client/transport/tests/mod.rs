@@ -34,7 +34,7 @@ const HOST: &str = "api.cluster.example";
 #[derive(Clone, Copy)]
 struct Manners {
     http2: bool,
-    /// The most streams on an HTTP/2 connection.
+    /// The maximum number of streams on an HTTP/2 connection.
     streams: u32,
     /// Closes a connection after each response.
     closes: bool,
@@ -110,7 +110,7 @@ impl Server {
     }
 
     fn config(&self) -> Config {
-        // A test must not depend on another test's provider.
+        // Another test may have installed the provider already; the error is ignored.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut config = Config::new(format!("https://{}", self.address).parse().unwrap());
         config.root_cert = Some(vec![self.authority.clone()]);
@@ -150,7 +150,7 @@ async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, manners: Manners, seen: Ar
             .serve_connection(io, service);
         let mut connection = pin!(connection);
         if manners.closes {
-            // It finishes the requests that it has begun.
+            // A graceful shutdown finishes the requests in progress.
             tokio::select! {
                 _ = &mut connection => return,
                 () = seen.closing() => connection.as_mut().graceful_shutdown(),
@@ -164,7 +164,7 @@ async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, manners: Manners, seen: Ar
 }
 
 impl Seen {
-    /// Returns once a request has come.
+    /// Waits until the server has received another request.
     async fn closing(&self) {
         let before = self.requests.lock().len();
         while self.requests.lock().len() == before {
@@ -213,7 +213,7 @@ async fn ask(client: &kube::Client, path: &str) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A watch whose first frame has come.
+/// Starts a watch, and returns its body after the first frame.
 async fn watch(client: &kube::Client) -> Body {
     let answer = client.send(get("/api/v1/pods?watch=true")).await.unwrap();
     let mut body = answer.into_body();
@@ -230,7 +230,7 @@ async fn watches_share_connections_of_http2_up_to_the_servers_limit_and_requests
     .await;
     let client = server.client();
     let watches = futures::future::join_all((0..10).map(|_| watch(&client))).await;
-    // Three on each; connections that were opened before the limit was known are closed when idle.
+    // Each connection takes three watches; those that were opened before the limit was known are closed when idle.
     let watching = server.connections();
     assert!((4..=10).contains(&watching), "{watching}");
     for _ in 0..5 {
@@ -252,7 +252,7 @@ async fn at_most_eighty_watches_are_on_one_connection() {
     assert_eq!(server.connections(), 1);
     let one_more = watch(&client).await;
     assert_eq!(server.connections(), 2);
-    // A watch that ends frees a place on its connection.
+    // A watch that ends frees a stream on its connection.
     drop((watches, one_more));
     tokio::task::yield_now().await;
     let _again = watch(&client).await;
@@ -333,7 +333,7 @@ async fn a_refused_connection_is_an_error_for_everybody_who_waited() {
     let asked = futures::future::join_all((0..5).map(|_| client.send(get("/version")))).await;
     for answer in asked {
         let kube::Error::Service(error) = answer.unwrap_err() else {
-            panic!("not the transport's error");
+            panic!("not a transport error");
         };
         let error = error.downcast::<DialError>().unwrap();
         assert!(matches!(*error, DialError::Connect(_)), "{error:?}");

@@ -1,4 +1,4 @@
-//! Connections through a proxy, and a peer behind one that is dead.
+//! Connections through HTTP and SOCKS5 proxies, and a proxy that stops forwarding.
 
 use std::net::Ipv4Addr;
 
@@ -64,7 +64,7 @@ async fn socks5(mut near: TcpStream, seen: Arc<Seen>) {
     }
     let mut head = [0; 4];
     near.read_exact(&mut head).await.unwrap();
-    assert_eq!(head, [5, 1, 0, 1], "connects to an address of IPv4");
+    assert_eq!(head, [5, 1, 0, 1], "not a CONNECT to an IPv4 address");
     let (ip, port) = (
         near.read_u32().await.unwrap(),
         near.read_u16().await.unwrap(),
@@ -94,7 +94,7 @@ async fn pass_on(mut near: impl AsyncRead + AsyncWrite + Unpin, mut far: TcpStre
     };
     tokio::select! {
         _ = copy_bidirectional(&mut near, &mut far) => {}
-        // Both ends stay open and receive nothing.
+        // Both connections stay open and receive nothing.
         () = dead => std::future::pending().await,
     }
 }
@@ -153,7 +153,7 @@ async fn a_peer_that_is_dead_is_found_out_and_its_watch_ends() {
     let mut body = watch(&client).await;
     seen.dead.store(true, Ordering::SeqCst);
     seen.cut.notify_waiters();
-    // From here on time advances when no task is runnable.
+    // From here on, time advances whenever no task is runnable.
     tokio::time::pause();
     let before = Instant::now();
     assert!(body.frame().await.unwrap().is_err());

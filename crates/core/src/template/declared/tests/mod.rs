@@ -1,4 +1,4 @@
-//! Notes of a user: their scope, their results and rejected declarations.
+//! Notes that a document declares: their scope, their results and rejected declarations.
 
 mod refused;
 
@@ -15,7 +15,7 @@ fn source<'a>((name, expression): &(&'a str, &'a str)) -> FunctionSource<'a> {
     }
 }
 
-/// Compiles notes; returns them and the problems as `0 name error: message`.
+/// Compiles notes, and returns them and the problems as lines such as `0 name error: message`.
 fn compile(declared: &[(&str, &str)]) -> (Functions, Vec<String>) {
     let declared: Vec<FunctionSource<'_>> = declared.iter().map(source).collect();
     let (functions, problems) = Functions::compile(&declared);
@@ -145,7 +145,7 @@ fn a_note_hides_a_built_in_one_with_a_warning_unless_that_is_meant() {
     assert_eq!(Functions::compile(&[meant]).1, []);
     // Aliases are checked like names.
     assert_eq!(compile(&[("upper", "x")]).1.len(), 1);
-    // Without these notes the built-in one is visible again.
+    // Without the declared notes, the built-in note is visible again.
     assert_eq!(
         Template::parse("{{ toUpper \"a\" }}")
             .map_err(|_| ())
@@ -221,11 +221,11 @@ fn templates_of_one_source_with_other_notes_are_other_templates() {
     let text = |functions: &Functions| value("{{ a }}!", functions, &Node::Null);
     assert_eq!(text(&one), Ok(Node::from("1!")));
     assert_eq!(text(&other), Ok(Node::from("2!")));
-    // The notes that a called note calls count as well.
+    // The template also depends on the notes that a called note calls.
     let deep = |b| sound(&[("a", "{{ b }}"), ("b", b)]);
     assert_ne!(template(&deep("1")), template(&deep("2")));
     assert_eq!(template(&deep("1")), template(&deep("1")));
-    // A template that calls no note is shared, whatever notes exist.
+    // A template that calls no note is shared between all sets of notes.
     let plain = |functions: &Functions| parsed("{{ .spec.plain }}", functions);
     assert!(std::ptr::eq(plain(&one).source(), plain(&other).source()));
 }

@@ -1,11 +1,11 @@
-//! Declarations that are refused: circles, and names that cannot be called or come twice.
+//! Declarations of notes that are refused: recursion, and names that cannot be called or are declared twice.
 
 use super::*;
 
 /// Declared notes.
 type Declared = &'static [(&'static str, &'static str)];
 
-/// Declared notes and the reported problems.
+/// Recursive notes and the reported problems.
 const CIRCLES: &[(Declared, &[&str])] = &[
     (
         &[("a", "{{ a }}")],

@@ -5,7 +5,7 @@ use crate::template::tests::{node, text};
 use crate::template::{Data, EvalBudget, Template};
 use crate::value::{Node, Path, project};
 
-/// The object of the reference, without its Pods, which are in the sample of all notes.
+/// Returns the object of the language reference without its Pods, which are in the sample of all notes.
 fn root() -> Node {
     node!({"d": {
         "metadata": {
@@ -25,7 +25,7 @@ fn root() -> Node {
     }})
 }
 
-// Over 60 lines: a table of templates and what they print.
+// Over 60 lines: a table of templates and their output.
 #[test]
 fn objects_show_what_they_have() {
     let cases = [
@@ -245,7 +245,7 @@ fn only_the_parts_that_are_declared_are_read() {
     }
 }
 
-/// Objects with some of the parts that notes read, and values of other types in place of the rest.
+/// Generates objects that have some of the parts that notes read, and values of other types in place of the other parts.
 fn object() -> impl Strategy<Value = Node> {
     let sample: Node = serde_saphyr::from_str(SAMPLE).unwrap();
     let children = sample.get("children").and_then(Node::as_map).unwrap();

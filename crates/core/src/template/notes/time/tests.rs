@@ -1,7 +1,7 @@
 use super::*;
 use crate::template::{Data, EvalBudget, Template};
 
-/// Returns the text of a template at Friday, 2026-01-09T12:00:00Z.
+/// Evaluates a template at 2026-01-09T12:00:00Z, a Friday, and returns its text.
 fn text(source: &str) -> String {
     text_at("2026-01-09T12:00:00Z", source)
 }

@@ -1,4 +1,4 @@
-//! Keyless signatures, by an authority and a log of the tests.
+//! Keyless signatures, made with a certificate authority and a transparency log that the tests create.
 
 mod refused;
 mod world;
@@ -235,7 +235,7 @@ fn a_signature_with_a_key_is_none_of_an_identity_and_the_reverse() {
                 .to_string()
                 .contains("not signed with the given key")
         );
-        // Either is sufficient; without both, the message has all reasons.
+        // One matching signer is sufficient; if none matches, the message contains the reasons for all.
         let signers = [
             Signer::Key(keys[0].clone()),
             Signer::Identity(world.identity(SUBJECT)),

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::Digest;
 
-// Over 60 lines: a table of what is changed, and what the refusal says.
+// Over 60 lines: a table of faults and the messages of the refusals.
 #[test]
 #[allow(clippy::too_many_lines)]
 fn each_failed_check_is_reported_with_what_was_expected() {

@@ -23,7 +23,7 @@ pub(super) fn now() -> &'static str {
     "2030-01-01T00:00:00Z"
 }
 
-/// What is wrong with the log's entry.
+/// The fault in the log's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spoilt {
     Nothing,
@@ -36,7 +36,7 @@ pub(super) enum Spoilt {
     OtherKind,
 }
 
-/// A signature; the default is a good one.
+/// The properties of a signature; the default is a valid one.
 #[derive(Clone, Debug)]
 pub(super) struct Knobs {
     pub(super) issuer: Option<&'static str>,
@@ -250,7 +250,7 @@ impl World {
         ]
     }
 
-    /// Returns the entry of a bundle, with the promise and the proof of its inclusion.
+    /// Returns the entry of a bundle, with its inclusion promise and inclusion proof.
     fn proven_entry(&self, knobs: &Knobs, body: &Value) -> Value {
         let leaf_hash = Sha256::new_with_prefix([0]).chain_update(body.to_string());
         let leaf_hash: [u8; 32] = leaf_hash.finalize().into();
@@ -359,7 +359,7 @@ impl World {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
