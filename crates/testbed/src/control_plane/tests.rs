@@ -20,5 +20,5 @@ fn a_port_that_another_process_took_meanwhile_costs_only_a_second_try() {
     assert_eq!(asked, 3);
     let folder = cluster.folder().to_owned();
     drop(cluster);
-    assert!(!folder.exists(), "an end in order leaves nothing");
+    assert!(!folder.exists(), "the folder is left after an orderly end");
 }

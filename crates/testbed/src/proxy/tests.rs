@@ -14,17 +14,17 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::pki::Authority;
 
-/// How long something may take that is to happen.
+/// The longest time to wait for an expected event.
 const LIMIT: Duration = Duration::from_secs(20);
-/// How long something is watched that is not to happen.
+/// The time to wait for an event that must not happen.
 const MOMENT: Duration = Duration::from_millis(150);
 
-/// An API server in process behind a proxy.
+/// An in-process API server behind a proxy.
 struct Bench {
     proxy: Proxy,
     client: kube::Client,
     seen: Arc<AtomicUsize>,
-    /// A line for every watch that runs.
+    /// Sends a line to every running watch.
     lines: tokio::sync::broadcast::Sender<&'static str>,
     authority: Vec<u8>,
     _folder: tempfile::TempDir,
@@ -66,7 +66,7 @@ impl Bench {
         self.client.request_text(request).await
     }
 
-    /// The lines of a watch, as they come; an error at the end that was none.
+    /// Starts a watch and returns its lines as they arrive, followed by an error if the watch broke.
     async fn watch(&self) -> mpsc::UnboundedReceiver<Result<String, ()>> {
         let request = Request::get("/things?watch=true").body(Body::empty());
         let answer = self.client.send(request.unwrap()).await.unwrap();
@@ -83,7 +83,7 @@ impl Bench {
     }
 }
 
-/// Answers what it was asked, and counts; a watch gets the lines.
+/// Answers requests and counts them. A watch receives the lines.
 fn upstream(
     seen: Arc<AtomicUsize>,
     lines: tokio::sync::broadcast::Sender<&'static str>,
