@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! this process ──holds a pipe──► reaper (sh, a process group of its own)
-//!     │ starts                  │ end of file: kill -9 each registered process that is not marked gone, remove the folders
+//!      │ starts                      │ end of file: kill -9 each registered process that is not marked gone, remove the folders
 //!      ▼                             ▼
 //! sh: echo "pid $$" >> register; exec server
 //! ```

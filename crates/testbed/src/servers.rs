@@ -143,8 +143,7 @@ impl Site {
                 // The fake node is never considered lost. While no API server answers, its lease cannot be renewed; pods that
                 // were then marked unready would stay so, because no kubelet marks them ready again.
                 "--node-monitor-grace-period=24h".to_owned(),
-                // The garbage collector lists every kind at its start: the default of 20 requests per second is too slow for
-                // hundreds of kinds.
+                // The garbage collector lists every kind at its start; the default of 20 requests per second is too slow.
                 "--kube-api-qps=1000".to_owned(),
                 "--kube-api-burst=2000".to_owned(),
                 // No test reads its metrics.

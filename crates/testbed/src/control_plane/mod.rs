@@ -1,6 +1,6 @@
 //! One control plane: its servers, users and audit log.
 //!
-//! One file, because the processes of a control plane start and end together.
+//! One file: the processes of a control plane start and end together.
 
 mod nodes;
 
@@ -57,9 +57,9 @@ pub struct ControlPlane {
     identities: Mutex<HashMap<(String, Vec<String>), Identity>>,
     audit: Mutex<AuditLog>,
     pub(crate) servers: Mutex<Servers>,
-    /// When the garbage collector was last started by [`relearn_kinds`](Self::relearn_kinds); locked until it knows all kinds.
+    /// The last start of the garbage collector by [`relearn_kinds`](Self::relearn_kinds); locked until it knows all kinds.
     learning: Mutex<Option<Instant>>,
-    /// How many tests need the garbage collector that runs.
+    /// The number of tests that need the garbage collector which runs now.
     collector_kept: AtomicUsize,
 }
 
@@ -408,8 +408,7 @@ pub(crate) fn wait_until_ready(admin: &Identity, servers: &mut [&mut Guarded]) -
         let client = Identity::client_of(config)?;
         loop {
             let answer = ask_whether_ready(&client).await;
-            // Check always: if etcd's port was taken, the API server may have reached the other etcd. That must not count as
-            // ready.
+            // Also after a success: if etcd's port was taken, the API server may have reached the other etcd.
             for server in &mut *servers {
                 if let Some(status) = server.status()? {
                     return Err(ended(server, status));

@@ -34,7 +34,7 @@ pub struct Faults {
     pub torn: u32,
     /// Single requests that are forwarded late, by at most 1.5 s.
     pub late: u32,
-    /// Watches that are told that their start is too old.
+    /// Watches that receive an error: their resourceVersion is too old.
     pub expired: u32,
     /// Watches that are cut within 5 s.
     pub short: u32,

@@ -49,9 +49,9 @@ struct Behaviour {
     /// Incremented by each cut.
     cuts: u64,
     how: Cut,
-    /// Watches are carried no further.
+    /// Watch events are not forwarded.
     stalled: bool,
-    /// Nothing is.
+    /// Nothing is forwarded.
     partitioned: bool,
 }
 
