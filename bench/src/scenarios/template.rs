@@ -1,4 +1,4 @@
-//! A label changed in the template of many custom resources.
+//! A changed label in the template of many custom resources.
 
 use std::path::Path;
 use std::time::Instant;
@@ -26,13 +26,13 @@ use crate::watch::Watch;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Template {
-    /// Custom resources.
+    /// The number of custom resources.
     crs: usize,
     /// From the change of the Katalog until every `ConfigMap` has the label.
     seconds: f64,
-    /// The same change of as many `ConfigMap`s by the harness: before and after.
+    /// The same change of the same number of `ConfigMap`s by the harness: before and after.
     bare_seconds: [f64; 2],
-    /// What `ork` asked for.
+    /// The requests of `ork`.
     requests: Requests,
     /// CPU seconds of `ork`.
     cpu: f64,
