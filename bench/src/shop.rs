@@ -192,7 +192,7 @@ impl Child {
             "Deployment" => "deployments",
             "Service" => "services",
             "Secret" => "secrets",
-            other => anyhow::bail!("katalog.yaml creates a {other:?}, which the harness does not support"),
+            other => anyhow::bail!("katalog.yaml creates a {other:?}: not supported here"),
         };
         let mut object = object.clone();
         // `ork` adds this annotation when it applies the child. Any text of the same length will do.

@@ -175,7 +175,7 @@ fn is_back(name: &str) -> impl FnMut(&Seen) -> bool {
 fn child<'a>(site: &'a Site, collection: &str) -> Result<&'a Child> {
     let mut all = site.children.iter();
     all.find(|child| child.collection() == collection)
-        .with_context(|| format!("katalog.yaml makes no {collection}"))
+        .with_context(|| format!("katalog.yaml has no {collection}"))
 }
 
 fn image_of(deployment: &Value) -> &str {
@@ -245,7 +245,7 @@ mod tests {
     fn only_an_object_that_went_and_came_is_back() {
         let object = |name: &str| json!({ "metadata": { "name": name } });
         let mut is_it = is_back("a");
-        assert!(!is_it(&Seen::Put(object("a"))), "the object was not deleted");
+        assert!(!is_it(&Seen::Put(object("a"))), "not deleted yet");
         assert!(!is_it(&Seen::Gone(object("b"))));
         assert!(!is_it(&Seen::Put(object("a"))));
         assert!(!is_it(&Seen::Gone(object("a"))));

@@ -56,7 +56,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<First> {
         .children
         .iter()
         .find(|child| child.collection() == "configmaps");
-    let map = map.context("katalog.yaml makes no ConfigMap")?;
+    let map = map.context("katalog.yaml has no ConfigMap")?;
     let client = &site.client;
     let mut watch = Watch::open(client, &map.path(NAMESPACE)).await?;
     let mut bare_watch = Watch::open(client, &map.path(BARE)).await?;

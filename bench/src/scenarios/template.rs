@@ -69,7 +69,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Template> {
 fn map(site: &Site) -> Result<&Child> {
     let mut all = site.children.iter();
     all.find(|child| child.collection() == "configmaps")
-        .context("katalog.yaml makes no ConfigMap")
+        .context("katalog.yaml has no ConfigMap")
 }
 
 async fn relabel(site: &Site, count: usize, edition: &str) -> Result<f64> {

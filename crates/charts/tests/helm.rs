@@ -307,7 +307,7 @@ fn difference(
     let (ours, theirs) = match (ours, theirs) {
         (Err(error), _) => return format!("{name}: ours fails: {error}"),
         (Ok(ours), None) => {
-            return format!("{name}: helm fails: {}; ours: {ours}", expected["error"]);
+            return format!("{name}: helm fails: {}; here: {ours}", expected["error"]);
         }
         (Ok(ours), Some(theirs)) => (ours, theirs),
     };

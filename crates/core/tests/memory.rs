@@ -4,7 +4,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::cast_possible_wrap,
-    reason = "a fixture that cannot be read is a fault of the test; no count comes near the sign"
+    reason = "a fixture that cannot be read is a fault of the test; no count reaches the sign bit"
 )]
 
 use std::{alloc::System, fs, path::Path as File, sync::Arc};

@@ -114,7 +114,7 @@ impl AuditLog {
             .filter(|line| !line.is_empty())
         {
             let line: Line =
-                serde_json::from_slice(line).context("an audit line of another shape")?;
+                serde_json::from_slice(line).context("an unexpected line of the audit log")?;
             if line.stage == "ResponseStarted" {
                 self.started.insert(line.audit_id.clone());
             } else if self.started.remove(&line.audit_id) {

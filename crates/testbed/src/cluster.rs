@@ -32,7 +32,7 @@ struct Place {
 
 impl Place {
     fn at(dir: &Path) -> Result<Self> {
-        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
         Ok(Self {
             dir: dir.canonicalize()?,
         })
@@ -95,7 +95,7 @@ pub(crate) fn up(dir: &Path, nodes: bool) -> Result<()> {
         eprintln!("testbed: a control plane is up in {}", place.dir.display());
     } else {
         wait_until_ready(&place, None)?;
-        eprintln!("testbed: a control plane is up already in {}", place.dir.display());
+        eprintln!("testbed: one is up already in {}", place.dir.display());
         if nodes && !place.data()?.join("logs/kwok.log").exists() {
             bail!(
                 "it was started without a node: stop it with `testbed down`, then start it again"
@@ -172,7 +172,7 @@ pub(crate) fn down(dir: &Path) -> Result<()> {
             }
         }
         if Instant::now() >= deadline {
-            bail!("the control plane still runs after {DOWN_LIMIT:?}:\n{}", place.log_tail());
+            bail!("it still runs after {DOWN_LIMIT:?}:\n{}", place.log_tail());
         }
         std::thread::sleep(PAUSE);
     };

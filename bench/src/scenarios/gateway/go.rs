@@ -13,7 +13,7 @@ use crate::shop::Kind;
 use crate::site::Site;
 
 /// The running webhook. It ends when this value is dropped.
-pub(super) struct GoWebhook(#[allow(dead_code, reason = "held to keep the process running")] Guarded);
+pub(super) struct GoWebhook(#[allow(dead_code, reason = "held, so that it runs")] Guarded);
 
 impl GoWebhook {
     /// Starts `program` with the API server's certificate, which the API server trusts for this address, and registers it for

@@ -278,8 +278,8 @@ fn every_shape_of_other_generations_is_read_as_its_fixture_says() {
                 wrong.push(format!("{fixture}: {shape}: {what}"));
             }
         };
-        check(text.contains(shape), "the fixture does not have it");
-        check(is_refused == (*read == Refused), "it loads, or does not");
+        check(text.contains(shape), "the fixture lacks it");
+        check(is_refused == (*read == Refused), "wrong kind of result");
         check(
             got.contains(reported),
             &format!("the outcome has no {reported:?}"),

@@ -62,14 +62,14 @@ pub(super) fn faults(object: &Value) -> Vec<String> {
     for kind in ["Reconciling", "Stalled"] {
         match condition(object, kind) {
             Some("True") => abnormal += 1,
-            Some(other) => faults.push(format!("{kind} is there and {other}")),
+            Some(other) => faults.push(format!("{kind} exists but is {other}")),
             None => {}
         }
     }
     let is_halted = abnormal == 0 && condition(object, "Suspended") == Some("True");
     if abnormal != usize::from(ready != Some("True")) && !is_halted {
         faults.push(format!(
-            "Ready is {ready:?} beside {abnormal} of Reconciling and Stalled"
+            "Ready is {ready:?} with {abnormal} of Reconciling and Stalled"
         ));
     }
     let observed = &object["status"]["observedGeneration"];

@@ -243,7 +243,7 @@ fn a_batch_runs_at_night_and_is_looked_at_when_it_turns() {
     let before = evaluate(&plan, &busy(0, 0), &none, at(hour - 20));
     assert!(!before.holds);
     let next = AutoscalerState::default().next_look(&plan, before.changes_at, at(hour - 20));
-    assert_eq!(next, at(hour), "the check must be at 23:00, before the interval ends");
+    assert_eq!(next, at(hour), "23:00, before the interval ends");
     assert!(holds(&plan, &busy(0, 0), None, at(hour)));
     assert!(holds(&plan, &busy(0, 0), None, at(4 * hour - 1)));
     assert!(!holds(&plan, &busy(0, 0), None, at(4 * hour)));

@@ -45,7 +45,7 @@ pub(super) fn decide(
                     .cloned()
                     .unwrap_or(sources::Answer::Absent),
             };
-            assert_eq!(observed.answers.insert(read, reported), None, "asked twice");
+            assert_eq!(observed.answers.insert(read, reported), None, "read twice");
         }
     }
 }

@@ -181,7 +181,7 @@ fn a_resource_is_deleted_when_its_conditions_have_held_for_long_enough() {
     world.now = at(1400);
     let cycle = world.decide();
     assert_eq!(cycle.sources.cleanup, Some(CleanupState::Due));
-    assert_eq!(words(&cycle), Vec::<String>::new(), "the pass must do nothing else");
+    assert_eq!(words(&cycle), Vec::<String>::new(), "no other intent");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_protected_resource_and_one_that_others_bring_back_are_not_deleted() {
             );
             assert_eq!(pending(&world).unwrap()["reason"], json!("CleanupRefused"));
         }
-        assert_eq!(words(&world.decide()).len(), 1, "the pass must apply its child as usual");
+        assert_eq!(words(&world.decide()).len(), 1, "the child is applied");
     }
 }
 

@@ -54,7 +54,7 @@ fn a_resource_that_no_pass_has_seen_is_not_ready_while_its_gate_is_closed() {
             && message.ends_with("reconcileGate.when[0] does not hold"),
         "{message}"
     );
-    assert_eq!(closed(&mut world), None, "the status must not be written again");
+    assert_eq!(closed(&mut world), None, "no second write");
     // The next pass removes the condition.
     world.cr["spec"]["on"] = json!(1);
     let passed = patch(&world, &open_crd_status(), &mut Executed::default(), 9).unwrap();

@@ -66,7 +66,7 @@ fn what_a_child_draws_depends_on_its_custom_resource_and_not_on_its_neighbours()
         rendered(&cycle, &key("Secret", "two")).object.to_json()["data"].clone()
     };
     let world = World::new(&plan, pond(&json!({}), &json!({})));
-    assert_eq!(drawn(&world), drawn(&world), "equal seeds must give equal values");
+    assert_eq!(drawn(&world), drawn(&world), "equal seeds, equal values");
     let mut other = World::new(&plan, pond(&json!({}), &json!({})));
     other.cr["metadata"]["uid"] = json!("another");
     assert_ne!(drawn(&world), drawn(&other));

@@ -121,7 +121,7 @@ impl World {
                     (None, Read::Certificate(wanted)) => certificate(wanted),
                     (None, _) => Answer::Absent,
                 };
-                assert_eq!(observed.answers.insert(read, answer), None, "asked twice");
+                assert_eq!(observed.answers.insert(read, answer), None, "read twice");
             }
         }
         panic!("a pass does not stop to request reads");

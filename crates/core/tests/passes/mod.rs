@@ -47,10 +47,10 @@ pub(crate) fn first(plan: &OperatorPlan, object: &Value) -> Cycle {
         match step(plan, &scopes, &observed, Timestamp::UNIX_EPOCH, &entropy) {
             StepResult::Done(cycle) => return *cycle,
             StepResult::Need(reads) => {
-                assert!(!reads.is_empty(), "it asks for nothing");
+                assert!(!reads.is_empty(), "no read is requested");
                 for read in reads {
                     let before = observed.answers.insert(read, Answer::Absent);
-                    assert_eq!(before, None, "asked twice");
+                    assert_eq!(before, None, "read twice");
                 }
             }
         }

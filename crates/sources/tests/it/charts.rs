@@ -108,7 +108,7 @@ async fn a_range_selects_a_version_and_an_unchanged_index_is_one_small_request()
     let first = fetcher.fetch(&source, None, None).await.unwrap();
     assert_eq!(first.revision, "1.1.0");
     assert_eq!(first.url, server.url("/stable/pond"));
-    assert_eq!(first.documents.len(), 1, "the chart gives documents of other kinds");
+    assert_eq!(first.documents.len(), 1, "only Orkestra kinds");
     assert_eq!(first.documents[0].name, "pond/templates/katalog.yaml");
     assert!(
         first.documents[0]

@@ -171,7 +171,7 @@ async fn branches_tags_and_commits_are_fetched_and_an_unchanged_one_is_one_small
     server.seen();
     let pinned = source(server.url("/r.git"), &first, "katalog.yaml");
     fetch(&fetcher, &pinned).await;
-    assert!(server.seen().is_empty(), "the content of a commit must not be fetched again");
+    assert!(server.seen().is_empty(), "a commit is fetched once");
     let next = repository.commit("katalog.yaml", "kind: Katalog # 2\n");
     let moved = fetch(&fetcher, &main).await;
     assert_eq!(moved.revision, format!("main@{next}"));

@@ -217,7 +217,7 @@ async fn documents_come_with_the_files_beside_them_and_an_unchanged_tag_is_one_h
     fetcher.fetch(&pinned, None, None).await.unwrap();
     server.seen();
     fetcher.fetch(&pinned, None, None).await.unwrap();
-    assert!(server.seen().is_empty(), "the content of a digest must not be fetched again");
+    assert!(server.seen().is_empty(), "a digest is fetched once");
     a_short_name_is_read_in_the_registry_of_katalogs(&server).await;
     a_document_that_is_not_in_the_artifact_is_named(&server, &fetcher).await;
     a_moved_tag_is_new_and_a_lock_gives_the_old_artifact(&server, &fetcher, &tagged, &artifact)

@@ -333,7 +333,7 @@ impl Drop for ControlPlane {
 fn create_folder(wanted: Option<PathBuf>) -> Result<PathBuf> {
     let folder = if let Some(folder) = wanted {
         std::fs::create_dir(&folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
+            .with_context(|| format!("cannot create {}", folder.display()))?;
         folder.canonicalize()?
     } else {
         let made = tempfile::Builder::new()

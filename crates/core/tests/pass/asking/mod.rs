@@ -297,7 +297,7 @@ operatorBox: { onReconcile: { configMaps: [{ name: a, data: { size: '{{ .spec.si
     let (cycle, asked) = decide(&world, reported);
     assert_eq!(cycle.failures, []);
     assert_eq!(names(&asked), ["fill", "fill", "judge"]);
-    assert_ne!(asked[0].place, asked[1].place, "the calls of both Motifs must differ");
+    assert_ne!(asked[0].place, asked[1].place, "the calls must differ");
     assert_eq!(asked[2].url, "https://judge.example/4".into());
     let map = rendered(&cycle, &key("ConfigMap", "a")).object.to_json();
     assert_eq!(map["data"]["size"], "4 9");
