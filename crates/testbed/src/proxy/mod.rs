@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! client ── TLS: HTTP/1.1, HTTP/2 ──► front ── fate of the request ──► kube::Client of the identity ──► API server
-//!                                      ▲ faults, cuts, stalls, partitions: set by the test
+//!                                       ▲ faults, cuts, stalls, partitions: set by the test
 //! ```
 //!
 //! The proxy forwards every request as the identity for which it was created, so a controller uses [`Proxy::identity`]: the same
