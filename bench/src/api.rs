@@ -1,4 +1,4 @@
-//! The harness' own requests: plain paths and bodies, so that nothing but the API server is measured beside `ork`.
+//! The harness' own requests. They use plain paths and bodies, so that client code adds nothing to the measured times.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,12 @@ use http::Method;
 use kube::Client;
 use serde_json::Value;
 
-/// How many requests of the harness are under way at a time.
+/// The number of concurrent requests of the harness.
 pub(crate) const WORKERS: usize = 32;
-/// How long one request may take.
+/// The longest time that one request may take.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// A write to be sent.
+/// A write request.
 #[derive(Debug, Clone)]
 pub(crate) struct Write {
     verb: Verb,
@@ -30,23 +30,23 @@ enum Verb {
 }
 
 impl Write {
-    /// A server-side apply of `object`, which is at `path`. It takes what it names, whoever had it.
+    /// Returns a server-side apply of `object` at `path`. It is forced: it takes over fields of other field managers.
     pub(crate) fn apply(path: &str, object: &Value) -> Self {
         let path = format!("{path}?fieldManager=bench&force=true");
         Self::with(Verb::Apply, path, object)
     }
 
-    /// A POST of `object` to the collection at `path`.
+    /// Returns a POST of `object` to the collection at `path`.
     pub(crate) fn create(path: &str, object: &Value) -> Self {
         Self::with(Verb::Create, format!("{path}?fieldManager=bench"), object)
     }
 
-    /// A merge patch of the object at `path`.
+    /// Returns a merge patch of the object at `path`.
     pub(crate) fn merge(path: &str, changes: &Value) -> Self {
         Self::with(Verb::Merge, format!("{path}?fieldManager=bench"), changes)
     }
 
-    /// Deletes the object at `path`.
+    /// Returns a deletion of the object at `path`.
     pub(crate) fn delete(path: &str) -> Self {
         Self {
             verb: Verb::Delete,
@@ -63,7 +63,7 @@ impl Write {
         }
     }
 
-    /// Sends it and waits for the whole answer.
+    /// Sends the request and waits for the complete answer.
     pub(crate) async fn send(&self, client: &Client) -> Result<()> {
         let (method, kind) = match self.verb {
             Verb::Apply => (Method::PATCH, "application/apply-patch+yaml"),
@@ -85,7 +85,7 @@ impl Write {
     }
 }
 
-/// Sends all of them, [`WORKERS`] at a time; how long it took.
+/// Sends all writes, [`WORKERS`] at a time, and returns the time that it took.
 pub(crate) async fn send_all(client: &Client, writes: &[Write]) -> Result<Duration> {
     let started = Instant::now();
     futures::stream::iter(writes)
@@ -96,7 +96,7 @@ pub(crate) async fn send_all(client: &Client, writes: &[Write]) -> Result<Durati
     Ok(started.elapsed())
 }
 
-/// The JSON at `path`.
+/// Returns the JSON at `path`.
 pub(crate) async fn get(client: &Client, path: &str) -> Result<Value> {
     let request = http::Request::get(path).body(Vec::new())?;
     let answer = tokio::time::timeout(LIMIT, client.request(request))
@@ -105,7 +105,7 @@ pub(crate) async fn get(client: &Client, path: &str) -> Result<Value> {
     answer.with_context(|| format!("GET {path}"))
 }
 
-/// How many objects there are in the collection at `path`, counted page by page.
+/// Returns the number of objects in the collection at `path`, counted page by page.
 pub(crate) async fn count(client: &Client, path: &str) -> Result<usize> {
     let (mut seen, mut token) = (0, String::new());
     loop {
@@ -118,7 +118,7 @@ pub(crate) async fn count(client: &Client, path: &str) -> Result<usize> {
     }
 }
 
-/// The text at a JSON pointer; empty if there is none.
+/// Returns the text at a JSON pointer, or an empty text.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object
         .pointer(pointer)
@@ -126,7 +126,7 @@ pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// The object's name.
+/// Returns the object's name.
 pub(crate) fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
 }

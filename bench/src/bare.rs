@@ -1,4 +1,4 @@
-//! The same writes without a controller: what the API server can do at all, on this machine and at this moment.
+//! The same writes without a controller: the throughput of the API server on this machine at this time.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::api::{self, Write};
 use crate::shop::{Child, Kind, resource_name};
 use crate::site::Site;
 
-/// How long some writes took without a controller.
+/// The cost of some writes without a controller.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Bare {
@@ -23,29 +23,29 @@ pub(crate) struct Bare {
     pub(crate) servers_cpu: f64,
 }
 
-/// By which verb objects are made.
+/// The verb with which objects are created.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum By {
     Apply,
     Post,
 }
 
-/// What is made.
+/// The objects to create.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum What {
-    /// Custom resources, which nobody handles, and their children.
+    /// Custom resources without an operator, and their children.
     Instances(By),
-    /// The children alone.
+    /// Only the children.
     Children(By),
-    /// All that `ork` has to write for custom resources, and these themselves, each step after the one before.
+    /// The custom resources and all writes of `ork` for them, in the same order for each custom resource.
     Everything,
 }
 
-/// Number of custom resources whose objects are made before anything is measured: connections, caches.
+/// The number of custom resources that are created before the measurement, to open connections and fill caches.
 pub(crate) const WARM: usize = 20;
 
-/// Makes the objects of `count` custom resources on an API server that holds nothing else: what a creation costs there grows
-/// with what exists (each Service with the number of Services).
+/// Creates the objects of `count` custom resources on an otherwise empty API server, because the cost of a creation grows with
+/// the number of existing objects (that of a Service with the number of Services).
 pub(crate) async fn measured(program: &Path, what: What, count: usize) -> Result<Bare> {
     let site = Site::start(program).await?;
     site.install(&[Kind::without_operator()]).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn measured(program: &Path, what: What, count: usize) -> Result
     make(&site, what, "measured", count).await
 }
 
-/// Makes the objects of `count` custom resources of [`Kind::without_operator`] in `namespace`.
+/// Creates the objects of `count` custom resources of [`Kind::without_operator`] in `namespace`.
 pub(crate) async fn make(site: &Site, what: What, namespace: &str, count: usize) -> Result<Bare> {
     site.namespace(namespace).await?;
     let kind = Kind::without_operator();
@@ -74,7 +74,7 @@ pub(crate) async fn make(site: &Site, what: What, namespace: &str, count: usize)
     })
 }
 
-/// The writes for one custom resource.
+/// Returns the writes for one custom resource.
 fn writes(site: &Site, kind: &Kind, what: What, namespace: &str, name: &str) -> Result<Vec<Write>> {
     let by = match what {
         What::Instances(by) | What::Children(by) => by,
@@ -98,7 +98,7 @@ fn writes(site: &Site, kind: &Kind, what: What, namespace: &str, name: &str) -> 
     Ok(own.into_iter().chain(children).collect())
 }
 
-/// The custom resource, its finalizer with the inventory, the children, the status.
+/// Returns the writes of the custom resource, its finalizer with the inventory, the children and the status.
 fn everything(site: &Site, kind: &Kind, namespace: &str, name: &str) -> Result<Vec<Write>> {
     let path = format!("{}/{name}", kind.path(namespace));
     let resource = kind.resource(namespace, name);
@@ -125,7 +125,7 @@ fn everything(site: &Site, kind: &Kind, namespace: &str, name: &str) -> Result<V
     Ok(writes)
 }
 
-/// Sends the sequences side by side, and the writes of each one after the other.
+/// Sends the sequences concurrently, and the writes of each sequence one after the other.
 async fn in_order(client: &Client, sequences: &[Vec<Write>]) -> Result<()> {
     futures::stream::iter(sequences)
         .map(|writes| async move {

@@ -1,4 +1,4 @@
-//! What the figures were measured on.
+//! The machine and versions of a measurement.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,24 +12,24 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Machine {
     /// CPUs that this process may use.
     pub(crate) cores: usize,
-    /// What they call themselves.
+    /// The model name of the CPUs.
     pub(crate) cpu: String,
     /// Memory in MiB.
     pub(crate) memory_mib: u64,
     /// The kernel's release.
     pub(crate) kernel: String,
-    /// What `kube-apiserver --version` says.
+    /// The output of `kube-apiserver --version`.
     pub(crate) kubernetes: String,
-    /// What `ork --version` says.
+    /// The output of `ork --version`.
     pub(crate) ork: String,
-    /// `release`, or `debug`: then times and sizes tell nothing of what is shipped.
+    /// `release` or `debug`. The times and sizes of a debug build do not apply to the shipped program.
     pub(crate) profile: String,
-    /// When the run began.
+    /// The start of the run.
     pub(crate) at: jiff::Timestamp,
 }
 
 impl Machine {
-    /// Reads `/proc` and asks the programs for their versions; `ork` is where that one is.
+    /// Reads `/proc` and runs the programs with `--version`. `ork` is the path of `ork`.
     pub(crate) fn read(ork: &Path) -> Result<Self> {
         let server = testbed::Assets::find()?.binary("kube-apiserver")?;
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
@@ -48,7 +48,7 @@ impl Machine {
     }
 }
 
-/// What `PROGRAM --version` says.
+/// Returns the output of `PROGRAM --version`.
 fn version(program: &Path) -> Result<String> {
     let said = Command::new(program)
         .arg("--version")
@@ -62,7 +62,7 @@ fn version(program: &Path) -> Result<String> {
     Ok(String::from_utf8(said.stdout)?.trim().to_owned())
 }
 
-/// The harness' own profile: `ork` is built in the same one, by the same command.
+/// Returns the harness' own profile. `ork` is built in the same one, by the same command.
 pub(crate) fn profile() -> &'static str {
     if cfg!(debug_assertions) {
         "debug"
@@ -71,7 +71,7 @@ pub(crate) fn profile() -> &'static str {
     }
 }
 
-/// The first value of that name in a file of `name : value` lines; empty if there is none.
+/// Returns the first value with this name in a file of `name : value` lines, or an empty text.
 pub(crate) fn field(text: &str, name: &str) -> String {
     text.lines()
         .filter_map(|line| line.split_once(':'))

@@ -1,15 +1,15 @@
-//! `bench`: what `ork` costs and how fast it is, on a genuine control plane.
+//! `bench`: measures the cost and the speed of `ork` on a genuine control plane.
 //!
 //! ```text
 //!             ┌──────────────── control plane without controllers (testbed), one a scenario ───────────────┐
 //! harness ────┤ bare: the same writes, 32 at a time, without any controller                                │
 //!    │        │ ork controller, as the service account that `ork generate rbac` makes                      │
-//!    │        └───── audit log: requests · watch: when · /proc: memory, CPU · /metrics: passes, records ────┘
+//!    │        └───── audit log: requests · watch: times · /proc: memory, CPU · /metrics: passes, records ───┘
 //!    └─► scenarios ─► figures ─► table, JSON, `docs/performance.md`
 //! ```
 //!
-//! A scenario fails if something does not happen, and a run fails if a promise is broken that does not depend on how fast the
-//! machine is: no request for nothing, no write too many. Times are told, never judged by the exit code.
+//! A scenario fails if an expected change does not happen. A run fails if a guarantee that does not depend on the machine's speed
+//! is broken, such as no unnecessary request and no unnecessary write. Times are reported, but never change the exit code.
 
 mod api;
 mod bare;
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     match runtime.block_on(run(&options)) {
         Ok(report) if report.sections.iter().all(|one| one.broken.is_empty()) => ExitCode::SUCCESS,
         Ok(_) => {
-            eprintln!("bench: a promise is broken: see BROKEN above");
+            eprintln!("bench: a guarantee is broken: see BROKEN above");
             ExitCode::FAILURE
         }
         Err(error) => {
@@ -59,7 +59,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs what was chosen, prints each scenario when it ends, and writes the file after each, so that one that fails costs no other.
+/// Runs the chosen scenarios, prints each one when it ends, and writes the file after each, so that a failure does not lose
+/// results.
 async fn run(options: &Options) -> Result<Report> {
     let program = options.program()?;
     let mut report = Report {
@@ -68,7 +69,7 @@ async fn run(options: &Options) -> Result<Report> {
         sections: Vec::new(),
     };
     if machine::profile() == "debug" {
-        println!("A debug build: times and sizes tell nothing of what is shipped.\n");
+        println!("A debug build: its times and sizes do not apply to the shipped program.\n");
     }
     for scenario in options.scenarios() {
         let started = std::time::Instant::now();
@@ -92,7 +93,7 @@ async fn run(options: &Options) -> Result<Report> {
 mod tests {
     use super::*;
 
-    /// Between these lines `docs/performance.md` holds the table of `figures.json`.
+    /// The lines of `docs/performance.md` between which the table of `figures.json` is written.
     const BEGIN: &str = "<!-- figures: generated from bench/figures.json, UPDATE=1 cargo test --workspace --bin bench -->\n";
     const END: &str = "<!-- end of the figures -->\n";
 

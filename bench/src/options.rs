@@ -1,4 +1,4 @@
-//! What is run, and how much of it.
+//! The scenarios to run and their sizes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,109 +11,109 @@ use serde_json::Value;
 use crate::report::Report;
 use crate::scenarios::Scenario;
 
-/// Measures `ork` on a genuine control plane, beside the same writes without a controller
+/// Measures `ork` on a genuine control plane, and the same writes without a controller
 #[derive(Debug, Parser)]
 #[command(name = "bench")]
 pub(crate) struct Options {
     /// Scenarios to run [default: all]
     #[arg(value_enum)]
     chosen: Vec<Scenario>,
-    /// The `ork` to measure [default: the one beside this program]
+    /// The `ork` to measure [default: the one in the folder of this program]
     #[arg(long, env = "ORK")]
     ork: Option<PathBuf>,
     /// File for the figures [default: bench/bench.json in the folder that this program was built in]
     #[arg(long)]
     out: Option<PathBuf>,
-    /// How much
+    /// The sizes
     #[command(flatten)]
     pub(crate) sizes: Sizes,
 }
 
-/// How much of everything.
+/// The sizes of the scenarios.
 #[derive(Debug, Clone, clap::Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Sizes {
-    /// Custom resources of create, template and noop
+    /// Number of custom resources of create, template and noop
     #[arg(long, default_value_t = 1000)]
     pub(crate) crs: usize,
-    /// Workers of each operator [default: as many as `ork` has by itself]
+    /// Number of workers of each operator [default: the default of `ork`]
     #[arg(long)]
     pub(crate) workers: Option<u32>,
-    /// Measure no creation without a controller: where no time is of interest
+    /// Do not measure creations without a controller, for a run whose times do not matter
     #[arg(long)]
     pub(crate) without_bare: bool,
-    /// Changes, and deletions, of which `change` takes the percentiles
+    /// Number of changes, and of deletions, in the percentiles of `change`
     #[arg(long, default_value_t = 500)]
     pub(crate) samples: usize,
-    /// Numbers of operators of idle
+    /// Numbers of operators of idle, comma-separated
     #[arg(long, value_delimiter = ',', default_value = "1,15,100,500")]
     pub(crate) idle: Vec<usize>,
-    /// Operators of fleet
+    /// Number of operators of fleet
     #[arg(long, default_value_t = 15)]
     pub(crate) operators: usize,
-    /// Custom resources of each operator of fleet
+    /// Number of custom resources of each operator of fleet
     #[arg(long, default_value_t = 217)]
     pub(crate) per_operator: usize,
-    /// Katalogs of komposer
+    /// Number of Katalogs of komposer
     #[arg(long, default_value_t = 50)]
     pub(crate) sources: usize,
     /// Seconds in which komposer and gateway count requests while nothing changes
     #[arg(long, default_value_t = 60)]
     pub(crate) quiet: u64,
-    /// Definitions of cold
+    /// Number of definitions of cold
     #[arg(long, default_value_t = 100)]
     pub(crate) cold_operators: usize,
-    /// Custom resources of each definition of cold
+    /// Number of custom resources of each definition of cold
     #[arg(long, default_value_t = 100)]
     pub(crate) cold_per_operator: usize,
-    /// Children of each custom resource of cold
+    /// Number of children of each custom resource of cold
     #[arg(long, default_value_t = 1)]
     pub(crate) cold_children: usize,
-    /// Katalogs that `first` applies one after the other
+    /// Number of Katalogs that `first` applies one after the other
     #[arg(long, default_value_t = 20)]
     pub(crate) firsts: usize,
-    /// How often handover and crash end a leader
+    /// Number of times that handover and crash end a leader
     #[arg(long, default_value_t = 5)]
     pub(crate) failovers: usize,
-    /// Seconds in which noop counts passes over an unchanged world
+    /// Seconds in which noop counts passes while nothing changes
     #[arg(long, default_value_t = 30)]
     pub(crate) window: u64,
-    /// Conversions of gateway
+    /// Number of conversions of gateway
     #[arg(long, default_value_t = 100_000)]
     pub(crate) conversions: usize,
-    /// The webhook of hack/go-webhook, for gateway to compare with
+    /// The webhook of hack/go-webhook, with which gateway compares the one of `ork`
     #[arg(long, env = "GO_WEBHOOK")]
     #[serde(skip)]
     pub(crate) go_webhook: Option<PathBuf>,
-    /// Seconds for which gateway creates while certificates rotate
+    /// Seconds for which gateway creates objects while certificates rotate
     #[arg(long, default_value_t = 60)]
     pub(crate) rotation: u64,
-    /// Creations a second meanwhile
+    /// Creations per second during that time
     #[arg(long, default_value_t = 500)]
     pub(crate) rotation_rate: u32,
-    /// Reviews a second of the flood of gateway
+    /// Reviews per second of the flood of gateway
     #[arg(long, default_value_t = 2000)]
     pub(crate) flood_rate: u32,
-    /// Seconds after a burst or a relist before memory is read
+    /// Seconds between a burst or a relist and the reading of memory
     #[arg(long, default_value_t = 30)]
     pub(crate) settle: u64,
 }
 
 impl Sizes {
-    /// By their names.
+    /// Returns the sizes by name.
     pub(crate) fn reported(&self) -> Result<BTreeMap<String, Value>> {
         Ok(serde_json::from_value(serde_json::to_value(self)?)?)
     }
 }
 
 impl Options {
-    /// What was chosen, in the order of the list; all if nothing was.
+    /// Returns the chosen scenarios in the order of the list, or all of them if none was chosen.
     pub(crate) fn scenarios(&self) -> Vec<Scenario> {
         let chosen = |one: &Scenario| self.chosen.is_empty() || self.chosen.contains(one);
         Scenario::all().into_iter().filter(chosen).collect()
     }
 
-    /// The program to measure.
+    /// Returns the program to measure.
     pub(crate) fn program(&self) -> Result<PathBuf> {
         let program = match &self.ork {
             Some(given) => given.clone(),
@@ -121,13 +121,13 @@ impl Options {
         };
         ensure!(
             program.is_file(),
-            "there is no {}: build it in the same profile (cargo build --workspace --bins), or name another with --ork",
+            "{} does not exist: build it in the same profile (cargo build --workspace --bins), or set another path with --ork",
             program.display()
         );
         Ok(program.canonicalize()?)
     }
 
-    /// Where the figures go.
+    /// Returns the file for the figures.
     pub(crate) fn out(&self) -> PathBuf {
         self.out.clone().unwrap_or_else(|| {
             let target = own_folder()
@@ -137,7 +137,7 @@ impl Options {
         })
     }
 
-    /// Writes them, and the table as Markdown beside them.
+    /// Writes the figures, and the table as a Markdown file in the same folder.
     pub(crate) fn write(&self, report: &Report) -> Result<()> {
         let file = self.out();
         if let Some(folder) = file.parent().filter(|folder| *folder != Path::new("")) {
@@ -155,7 +155,7 @@ impl Options {
     }
 }
 
-/// The folder of this program: `target/release`, `target/debug`.
+/// Returns the folder of this program: `target/release`, `target/debug`.
 fn own_folder() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     Ok(own

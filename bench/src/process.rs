@@ -1,4 +1,4 @@
-//! A running `ork controller`, and what it costs.
+//! A running `ork controller` and its use of CPU and memory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,30 +12,30 @@ use tokio::net::TcpStream;
 
 use crate::machine::field;
 
-/// How long it may take to serve, and to end after SIGTERM.
+/// The longest time until it serves, and until it ends after SIGTERM.
 const LIMIT: Duration = Duration::from_mins(1);
-/// How long it must have used no CPU to count as quiet.
+/// The time without CPU use after which it counts as quiet.
 const QUIET: Duration = Duration::from_millis(500);
-/// Ticks of the kernel's CPU accounting in a second, which user space sees as 100 on every Linux.
+/// The ticks per second of the kernel's CPU accounting, which user space sees as 100 on every Linux.
 ///
 /// Source: `proc_pid_stat(5)`, `utime`; `USER_HZ`.
 const TICKS: u32 = 100;
 
-/// What a process holds, from `/proc`.
+/// The memory and threads of a process, from `/proc`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Memory {
-    /// Resident memory in MB (10^6 bytes), the program's own pages among it.
+    /// Resident memory in MB (10^6 bytes), including the pages of the program itself.
     pub(crate) rss_mb: f64,
-    /// The most that `rss_mb` ever was.
+    /// The peak of `rss_mb`.
     pub(crate) peak_mb: f64,
-    /// The part of `rss_mb` that is no file: heap and stacks.
+    /// The part of `rss_mb` that is not mapped from a file: heap and stacks.
     pub(crate) heap_mb: f64,
-    /// Threads.
+    /// The number of threads.
     pub(crate) threads: u32,
 }
 
-/// One `ork controller`. It ends with this value.
+/// One `ork controller`. It ends when this value is dropped.
 pub(crate) struct Ork {
     child: Guarded,
     listen: String,
@@ -44,7 +44,7 @@ pub(crate) struct Ork {
 }
 
 impl Ork {
-    /// Starts `ork controller ARGS` as whom `kubeconfig` names, in `folder`, and waits until it serves.
+    /// Starts `ork controller ARGS` as the user of `kubeconfig`, in `folder`, and waits until it serves.
     pub(crate) async fn start(
         program: &Path,
         kubeconfig: &Path,
@@ -69,7 +69,7 @@ impl Ork {
             };
             match ork.until_live().await {
                 Ok(()) => return Ok(ork),
-                // Another process was faster to the port.
+                // Another process took the port.
                 Err(_) if ork.child.log().contains("in use") => {}
                 Err(error) => return Err(error),
             }
@@ -87,7 +87,7 @@ impl Ork {
         .await?
     }
 
-    /// An error with its last words, if it has ended.
+    /// Returns an error with the end of the log, if the process has ended.
     pub(crate) fn check(&mut self) -> Result<()> {
         if let Some(status) = self.child.status()? {
             bail!("`ork controller` ended with {status}:\n{}", self.tail());
@@ -95,24 +95,24 @@ impl Ork {
         Ok(())
     }
 
-    /// The end of what it has logged.
+    /// Returns the end of the log.
     pub(crate) fn tail(&self) -> String {
         let log = self.child.log();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(30)..].join("\n")
     }
 
-    /// When it was started.
+    /// Returns the time at which it was started.
     pub(crate) fn started(&self) -> Instant {
         self.started
     }
 
-    /// Seconds from its start to `at`.
+    /// Returns the seconds from its start to `at`.
     pub(crate) fn seconds_at(&self, at: jiff::Timestamp) -> f64 {
         at.duration_since(self.started_at).as_secs_f64()
     }
 
-    /// The body of what it answers at `path`.
+    /// Returns the body of its answer at `path`.
     pub(crate) async fn get(&self, path: &str) -> Result<String> {
         let mut stream = TcpStream::connect(&self.listen).await?;
         let host = &self.listen;
@@ -129,18 +129,18 @@ impl Ork {
         Ok(body.to_owned())
     }
 
-    /// Its metrics now.
+    /// Returns its current metrics.
     pub(crate) async fn metrics(&self) -> Result<Metrics> {
         Ok(Metrics(self.get("/metrics").await?))
     }
 
-    /// When the certificate of its webhooks ends, in seconds since 1970.
+    /// Returns the expiry of its webhooks' certificate, in seconds since 1970.
     pub(crate) async fn certificate_end(&self) -> Result<f64> {
         let metrics = self.metrics().await?;
         Ok(metrics.sum("orkestra_webhook_certificate_end_seconds"))
     }
 
-    /// What it holds now.
+    /// Returns its current memory.
     pub(crate) fn memory(&self) -> Result<Memory> {
         let status = self.proc("status")?;
         let mb = |name: &str| -> Result<f64> {
@@ -159,7 +159,7 @@ impl Ork {
         })
     }
 
-    /// The CPU seconds that it has used so far, to the hundredth.
+    /// Returns the CPU seconds that it has used so far, in steps of 10 ms.
     pub(crate) fn cpu(&self) -> Result<f64> {
         cpu_seconds(&self.proc("stat")?)
     }
@@ -170,7 +170,8 @@ impl Ork {
             .with_context(|| format!("`ork controller` has ended:\n{}", self.tail()))
     }
 
-    /// Waits until it has made `passes` passes, its queues are empty, and it uses no CPU; when that began.
+    /// Waits until it has made `passes` passes, its queues are empty and it uses no CPU. Returns the time at which that state
+    /// began.
     pub(crate) async fn until_quiet(&mut self, passes: f64, limit: Duration) -> Result<Instant> {
         let deadline = Instant::now() + limit;
         loop {
@@ -191,9 +192,10 @@ impl Ork {
         }
     }
 
-    /// Waits until it uses no CPU; when that began.
+    /// Waits until it uses no CPU, and returns the time at which that state began.
     ///
-    /// CPU tells to 10 ms and costs the process nothing, which asking it for its metrics at a high rate would.
+    /// The kernel's CPU accounting has a resolution of 10 ms and costs the process nothing, unlike frequent requests for its
+    /// metrics.
     pub(crate) async fn until_still(&mut self, limit: Duration) -> Result<Instant> {
         let deadline = Instant::now() + limit;
         let (mut cpu, mut changed) = (self.cpu()?, Instant::now());
@@ -201,7 +203,7 @@ impl Ork {
             tokio::time::sleep(Duration::from_millis(10)).await;
             self.check()?;
             let now = self.cpu()?;
-            // A tick alone may be a timer's.
+            // A single tick may come from a timer.
             if now > cpu + 1.5 / f64::from(TICKS) {
                 (cpu, changed) = (now, Instant::now());
             }
@@ -214,7 +216,7 @@ impl Ork {
         Ok(changed)
     }
 
-    /// Sends SIGTERM and waits for an end in order.
+    /// Sends SIGTERM and waits for an orderly end.
     pub(crate) fn terminate(&mut self) -> Result<()> {
         self.child.signal(Signal::Term)?;
         let status = tokio::task::block_in_place(|| self.child.wait(LIMIT))?;
@@ -232,9 +234,9 @@ impl Ork {
     }
 }
 
-/// Seconds of user and system time in a `/proc/PID/stat`.
+/// Returns the seconds of user and system time in a `/proc/PID/stat`.
 pub(crate) fn cpu_seconds(stat: &str) -> Result<f64> {
-    // The program's name, in parentheses, may hold anything.
+    // The program's name, in parentheses, may contain any character.
     let (_, fields) = stat.rsplit_once(')').context("no /proc/PID/stat")?;
     let fields: Vec<&str> = fields.split_whitespace().collect();
     let ticks = |at: usize| -> Result<f64> { Ok(fields.get(at).context("too short")?.parse()?) };
@@ -245,12 +247,12 @@ pub(crate) fn cpu_seconds(stat: &str) -> Result<f64> {
 pub(crate) struct Metrics(pub(crate) String);
 
 impl Metrics {
-    /// The sum of all series of that name; 0 if there is none.
+    /// Returns the sum of all series with this name, or 0 if there is none.
     pub(crate) fn sum(&self, name: &str) -> f64 {
         self.find(name).unwrap_or_default()
     }
 
-    /// The sum of all series of that name.
+    /// Returns the sum of all series with this name.
     pub(crate) fn find(&self, name: &str) -> Option<f64> {
         let values: Vec<f64> = self
             .0

@@ -1,5 +1,5 @@
-//! A small OCI registry of this process: anonymous, read only, over plain HTTP on loopback. It counts requests, and answers each
-//! after a delay, as a server elsewhere would.
+//! A small in-process OCI registry: anonymous, read only, over plain HTTP on loopback. It counts requests and delays each answer,
+//! like a remote server.
 //!
 //! Source: OCI Distribution Specification 1.1.
 
@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How long an answer takes.
+/// The delay of an answer.
 const DELAY: Duration = Duration::from_millis(5);
 /// The media type of manifests.
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -27,18 +27,18 @@ pub(crate) struct Registry {
     content: Arc<Mutex<Content>>,
 }
 
-/// What it was asked.
+/// The requests that it received.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Seen {
     /// Requests by method.
     pub(crate) by: BTreeMap<String, usize>,
-    /// The most requests at one time.
+    /// The largest number of concurrent requests.
     pub(crate) most: usize,
 }
 
 #[derive(Default)]
 struct Content {
-    /// By path: media type, digest and content.
+    /// Media type, digest and content by path.
     files: HashMap<String, File>,
     seen: Seen,
     now: usize,
@@ -61,14 +61,14 @@ impl Registry {
         let content = Arc::clone(&registry.content);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                // A connection that breaks is the other side's to notice.
+                // An error of one connection is reported to its client only.
                 tokio::spawn(serve(stream, Arc::clone(&content)));
             }
         });
         Ok(registry)
     }
 
-    /// Makes a Katalog the content of `repository:stable`.
+    /// Publishes a Katalog as `repository:stable`.
     pub(crate) fn publish(&self, repository: &str, katalog: &str) {
         let mut content = self.content.lock();
         let config = content.put(repository, "blobs", "application/octet-stream", "{}");
@@ -95,7 +95,7 @@ impl Registry {
         }
     }
 
-    /// What it was asked since the last call.
+    /// Returns the requests since the last call.
     pub(crate) fn seen(&self) -> Seen {
         std::mem::take(&mut self.content.lock().seen)
     }
@@ -105,7 +105,7 @@ impl Content {
     fn put(&mut self, repository: &str, kind: &str, media: &'static str, text: &str) -> String {
         let mut digest = "sha256:".to_owned();
         for byte in Sha256::digest(text) {
-            // Writing into a text does not fail.
+            // Writing to a String cannot fail.
             let _ = write!(digest, "{byte:02x}");
         }
         let file = File {
@@ -129,7 +129,7 @@ fn path(repository: &str, kind: &str, reference: &str) -> String {
     format!("/v2/{repository}/{kind}/{reference}")
 }
 
-/// Answers the requests of one connection, which have no body.
+/// Answers the requests of one connection. They have no body.
 async fn serve(stream: TcpStream, content: Arc<Mutex<Content>>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {

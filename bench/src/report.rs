@@ -1,4 +1,4 @@
-//! Figures, goals and how they are shown: a table for the terminal, JSON for a file, a table for `docs/performance.md`.
+//! Figures, goals and their output: a table for the terminal, JSON for a file, a table for `docs/performance.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,40 +8,40 @@ use serde_json::Value;
 
 use crate::machine::Machine;
 
-/// What a figure should be.
+/// The goal for a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Goal {
-    /// At most this.
+    /// At most this value.
     AtMost(f64),
-    /// At most this many times what `bare` takes.
+    /// At most this many times the value of `bare`.
     TimesBare(f64),
-    /// At most this more than what `bare` takes.
+    /// At most the value of `bare` plus this value.
     OverBare(f64),
 }
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// What was measured.
+    /// The name of the figure.
     pub(crate) name: String,
-    /// In what; empty for a plain number.
+    /// The unit; empty for a plain number.
     pub(crate) unit: String,
     /// The figure of `ork`.
     pub(crate) ork: f64,
-    /// The same writes by the harness, without a controller.
+    /// The figure of the same writes by the harness, without a controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bare: Option<f64>,
-    /// What it should be.
+    /// The goal of the figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) goal: Option<Goal>,
-    /// Whether it is.
+    /// The figure meets its goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) met: Option<bool>,
 }
 
 impl Row {
-    /// A figure without a goal.
+    /// Returns a figure without a goal.
     pub(crate) fn new(name: impl Into<String>, unit: &str, ork: f64) -> Self {
         Self {
             name: name.into(),
@@ -53,13 +53,13 @@ impl Row {
         }
     }
 
-    /// Beside what `bare` takes.
+    /// Adds the value of `bare`.
     pub(crate) fn beside(mut self, bare: f64) -> Self {
         self.bare = Some(bare);
         self.judged()
     }
 
-    /// With a goal.
+    /// Adds a goal.
     pub(crate) fn goal(mut self, goal: Goal) -> Self {
         self.goal = Some(goal);
         self.judged()
@@ -102,7 +102,7 @@ impl Row {
     }
 }
 
-/// Three digits that count, and no more zeros than are needed.
+/// Formats a number with three significant digits and without unnecessary zeros.
 fn digits(value: f64) -> String {
     let size = value.abs();
     let text = match size {
@@ -118,30 +118,30 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// What one scenario measured.
+/// The result of one scenario.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Section {
-    /// The scenario.
+    /// The scenario's name.
     pub(crate) scenario: String,
-    /// What it does, with its sizes.
+    /// A description of the scenario, with its sizes.
     pub(crate) title: String,
-    /// Its lines of the table.
+    /// The scenario's lines of the table.
     pub(crate) rows: Vec<Row>,
-    /// All that it counted.
+    /// All figures of the scenario.
     pub(crate) figures: Value,
-    /// Promises that did not hold; they do not depend on how fast the machine is.
+    /// Broken guarantees. They do not depend on the machine's speed.
     pub(crate) broken: Vec<String>,
-    /// Why there are no figures.
+    /// The reason for which there are no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) not_measured: Option<String>,
 }
 
-/// One run.
+/// The result of one run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// On what.
+    /// The machine of the run.
     pub(crate) machine: Machine,
-    /// With which sizes.
+    /// The sizes of the run.
     pub(crate) sizes: BTreeMap<String, Value>,
     /// The scenarios, in the order in which they ran.
     pub(crate) sections: Vec<Section>,
@@ -150,7 +150,7 @@ pub(crate) struct Report {
 const HEAD: [&str; 6] = ["", "ork", "bare", "ratio", "goal", "met"];
 
 impl Section {
-    /// For a terminal.
+    /// Formats the section for a terminal.
     pub(crate) fn text(&self) -> String {
         let mut lines = vec![HEAD.map(str::to_owned)];
         lines.extend(self.rows.iter().map(Row::cells));
@@ -165,7 +165,7 @@ impl Section {
             text.push(' ');
             for (at, cell) in line.iter().enumerate() {
                 let fill = " ".repeat(widths[at] - cell.chars().count());
-                // Words to the left, figures to the right.
+                // Text is aligned to the left, figures to the right.
                 let _ = if at == 0 {
                     write!(text, " {cell}{fill}")
                 } else {
@@ -183,7 +183,7 @@ impl Section {
 }
 
 impl Report {
-    /// The table of `docs/performance.md`.
+    /// Returns the table of `docs/performance.md`.
     pub(crate) fn markdown(&self) -> String {
         let Machine {
             cores,

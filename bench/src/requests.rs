@@ -1,34 +1,34 @@
-//! What `ork` asked the API server for, from the audit log.
+//! The requests of `ork` to the API server, from the audit log.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use testbed::AuditEvent;
 
-/// Requests by what they are about. Kubernetes Events, leases and what concerns Katalogs are counted apart: they do not grow
-/// with the custom resources.
+/// Requests by resource. Requests for Kubernetes Events, leases and Katalogs are counted separately, because they do not grow
+/// with the number of custom resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Requests {
-    /// Those about custom resources and children, watches included.
+    /// Requests for custom resources and children, including watches.
     pub(crate) total: usize,
-    /// The writes among them.
+    /// The writes in `total`.
     pub(crate) writes: usize,
-    /// The watches among them.
+    /// The watches in `total`.
     pub(crate) watches: usize,
-    /// All that is no watch, of any kind but leases.
+    /// All requests except watches and those for leases.
     pub(crate) asked: usize,
-    /// All writes, of any kind but leases.
+    /// All writes except those of leases.
     pub(crate) written: usize,
-    /// Those that were refused, of any kind.
+    /// Refused requests, for any resource.
     pub(crate) refused: usize,
     /// Writes of Kubernetes Events.
     pub(crate) events: usize,
-    /// Requests about leases.
+    /// Requests for leases.
     pub(crate) leases: usize,
-    /// Requests about Katalogs and their revisions.
+    /// Requests for Katalogs and their revisions.
     pub(crate) katalogs: usize,
-    /// All of them by `verb resource/subresource`.
+    /// All requests by `verb resource/subresource`.
     pub(crate) by: BTreeMap<String, usize>,
 }
 
@@ -42,7 +42,7 @@ impl Requests {
         counted
     }
 
-    /// Whether such requests grow with the number of custom resources.
+    /// Returns true if requests like this one grow with the number of custom resources.
     pub(crate) fn grows(event: &AuditEvent) -> bool {
         !matches!(
             event.resource.as_str(),

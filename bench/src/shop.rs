@@ -1,4 +1,4 @@
-//! What is measured with: kinds of custom resources like that of `crd.yaml`, and Katalogs like `katalog.yaml`.
+//! The measured objects: kinds of custom resources as in `crd.yaml`, and Katalogs as in `katalog.yaml`.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use crate::api::{self, Write};
 
 const CRD: &str = include_str!("../crd.yaml");
 const KATALOG: &str = include_str!("../katalog.yaml");
-/// API group and version of the kinds.
+/// The API group and version of the kinds.
 const GROUP: &str = "bench.orkestra.io/v1";
 /// The namespace of Katalogs and of the custom resources that `ork` handles.
 pub(crate) const NAMESPACE: &str = "bench";
-/// Children of a custom resource, in the order in which a part of them is chosen.
+/// The children of a custom resource, in the order in which a part of them is chosen.
 pub(crate) const BLOCKS: [&str; 4] = ["configMaps", "deployments", "services", "secrets"];
 
 /// A kind with the schema of `crd.yaml`.
@@ -23,31 +23,31 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    /// The kind with that number; those of one number are the same.
+    /// Returns the kind with this number.
     pub(crate) fn numbered(number: usize) -> Self {
         Self {
             kind: format!("Shop{number:04}"),
         }
     }
 
-    /// `count` kinds, numbered from 0.
+    /// Returns `count` kinds, numbered from 0.
     pub(crate) fn some(count: usize) -> Vec<Self> {
         (0..count).map(Self::numbered).collect()
     }
 
-    /// A kind that no Katalog declares: what its custom resources want, the harness does itself.
+    /// Returns a kind that no Katalog declares. The harness itself does the work for its custom resources.
     pub(crate) fn without_operator() -> Self {
         Self {
             kind: "Plain".to_owned(),
         }
     }
 
-    /// Its plural, in small letters.
+    /// Returns its plural in small letters.
     pub(crate) fn plural(&self) -> String {
         format!("{}s", self.kind.to_lowercase())
     }
 
-    /// Its custom resource definition.
+    /// Returns its `CustomResourceDefinition`.
     pub(crate) fn definition(&self) -> Result<Value> {
         let mut crd: Value = serde_saphyr::from_str(CRD)?;
         let plural = self.plural();
@@ -61,17 +61,17 @@ impl Kind {
         Ok(crd)
     }
 
-    /// Where its custom resources of `namespace` are.
+    /// Returns the path of its custom resources in `namespace`.
     pub(crate) fn path(&self, namespace: &str) -> String {
         format!("/apis/{GROUP}/namespaces/{namespace}/{}", self.plural())
     }
 
-    /// Where all of its custom resources are.
+    /// Returns the path of its custom resources in all namespaces.
     pub(crate) fn path_everywhere(&self) -> String {
         format!("/apis/{GROUP}/{}", self.plural())
     }
 
-    /// A custom resource.
+    /// Returns a custom resource.
     pub(crate) fn resource(&self, namespace: &str, name: &str) -> Value {
         json!({
             "apiVersion": GROUP,
@@ -81,7 +81,7 @@ impl Kind {
         })
     }
 
-    /// POSTs of the custom resources with those numbers.
+    /// Returns POSTs of the custom resources with these numbers.
     pub(crate) fn creations(&self, namespace: &str, numbers: Range<usize>) -> Vec<Write> {
         numbers
             .map(|index| {
@@ -94,25 +94,25 @@ impl Kind {
     }
 }
 
-/// The name of the custom resource with that number: all are of one length.
+/// Returns the name of the custom resource with this number. All names have the same length.
 pub(crate) fn resource_name(number: usize) -> String {
     format!("s{number:05}")
 }
 
-/// How a Katalog differs from `katalog.yaml`, if it does.
+/// The differences of a Katalog from `katalog.yaml`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tuning {
-    /// Workers of each operator; what `ork` has by default.
+    /// The number of workers of each operator; by default that of `ork`.
     pub(crate) workers: Option<u32>,
-    /// The resync period; what `ork` has by default.
+    /// The resync period; by default that of `ork`.
     pub(crate) resync: Option<&'static str>,
-    /// How many of [`BLOCKS`] there are; all.
+    /// The number of [`BLOCKS`] to keep; by default all.
     pub(crate) children: Option<usize>,
-    /// The label `edition` of the `ConfigMap`; that of the file.
+    /// The label `edition` of the `ConfigMap`; by default that of the file.
     pub(crate) edition: Option<String>,
 }
 
-/// A Katalog with one operator for each of `kinds`.
+/// Returns a Katalog with one operator for each of `kinds`.
 pub(crate) fn katalog(name: &str, kinds: &[Kind], tuning: &Tuning) -> Result<Value> {
     let mut katalog: Value = serde_saphyr::from_str(KATALOG)?;
     katalog["metadata"]["name"] = json!(name);
@@ -148,7 +148,7 @@ pub(crate) fn katalog(name: &str, kinds: &[Kind], tuning: &Tuning) -> Result<Val
     Ok(katalog)
 }
 
-/// Katalogs for many kinds, `a_katalog` operators in each.
+/// Returns Katalogs for many kinds, with `a_katalog` operators each.
 pub(crate) fn katalogs(kinds: &[Kind], a_katalog: usize, tuning: &Tuning) -> Result<Vec<Value>> {
     kinds
         .chunks(a_katalog)
@@ -157,8 +157,8 @@ pub(crate) fn katalogs(kinds: &[Kind], a_katalog: usize, tuning: &Tuning) -> Res
         .collect()
 }
 
-/// Whether all that `ork` can do for the custom resource is done: its status is about its present generation, and it is ready
-/// or waits for the Deployment's own controller alone, which does not run here.
+/// Returns true if `ork` has finished all work on the custom resource: the status is about the current generation, and the
+/// resource is ready or waits only for the Deployment controller, which does not run here.
 pub(crate) fn is_done(object: &Value) -> bool {
     let conditions = object
         .pointer("/status/conditions")
@@ -170,21 +170,21 @@ pub(crate) fn is_done(object: &Value) -> bool {
     })
 }
 
-/// A child as `ork` makes it, for any custom resource.
+/// A child as `ork` creates it, for any custom resource.
 #[derive(Debug, Clone)]
 pub(crate) struct Child {
     collection: &'static str,
     object: String,
 }
 
-/// What Orkestra's labels and annotations begin with, and a domain as long that is not its own.
+/// The prefix of Orkestra's labels and annotations, and another domain of the same length.
 const DOMAIN: &str = "orkestra.orkspace.io/";
 const OTHER_DOMAIN: &str = "unmanaged.example.io/";
-/// The name that a rendered child carries, to be replaced.
+/// The name in a rendered child, which is replaced.
 const RENDERED: &str = "s00000";
 
 impl Child {
-    /// From an object of `ork render` for the custom resource `s00000`.
+    /// Converts an object of `ork render` for the custom resource `s00000`.
     pub(crate) fn of(object: &Value) -> Result<Self> {
         let kind = api::text(object, "/kind");
         let collection = match kind {
@@ -192,42 +192,42 @@ impl Child {
             "Deployment" => "deployments",
             "Service" => "services",
             "Secret" => "secrets",
-            other => anyhow::bail!("katalog.yaml makes a {other:?}, of which nothing is known"),
+            other => anyhow::bail!("katalog.yaml creates a {other:?}: not supported here"),
         };
         let mut object = object.clone();
-        // `ork` adds it when it applies; any text is as long.
+        // `ork` adds this annotation when it applies the child. Any text of the same length will do.
         object["metadata"]["annotations"][format!("{DOMAIN}applied")] = json!("0".repeat(32));
         Ok(Self {
             collection,
-            // What the harness makes must not be in the caches of `ork`, which looks for its own labels.
+            // The harness' objects must not be in the caches of `ork`, which selects objects by its own labels.
             object: object.to_string().replace(DOMAIN, OTHER_DOMAIN),
         })
     }
 
-    /// The plural of its kind.
+    /// Returns the plural of its kind.
     pub(crate) fn collection(&self) -> &'static str {
         self.collection
     }
 
-    /// The child of the custom resource `name` in `namespace`.
+    /// Returns the child of the custom resource `name` in `namespace`.
     pub(crate) fn object(&self, namespace: &str, name: &str) -> Result<Value> {
         let mut object: Value = serde_json::from_str(&self.object.replace(RENDERED, name))?;
         object["metadata"]["namespace"] = json!(namespace);
         Ok(object)
     }
 
-    /// Where the children are.
+    /// Returns the path of the children.
     pub(crate) fn path(&self, namespace: &str) -> String {
         children_path(self.collection, namespace)
     }
 
-    /// The server-side apply of the child.
+    /// Returns the server-side apply of the child.
     pub(crate) fn apply(&self, namespace: &str, name: &str) -> Result<Write> {
         let path = format!("{}/{name}", self.path(namespace));
         Ok(Write::apply(&path, &self.object(namespace, name)?))
     }
 
-    /// The POST of the child.
+    /// Returns the POST of the child.
     pub(crate) fn create(&self, namespace: &str, name: &str) -> Result<Write> {
         Ok(Write::create(
             &self.path(namespace),
@@ -236,7 +236,7 @@ impl Child {
     }
 }
 
-/// Where the objects of that plural are.
+/// Returns the path of the objects of this plural.
 pub(crate) fn children_path(collection: &str, namespace: &str) -> String {
     let api = match collection {
         "deployments" => "/apis/apps/v1",

@@ -1,4 +1,4 @@
-//! A control plane without controllers, and `ork` on it as the service account that `ork generate rbac` makes.
+//! A control plane without controllers, and `ork` on it as the service account of `ork generate rbac`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,25 +15,25 @@ use crate::process::{Ork, cpu_seconds};
 use crate::requests::Requests;
 use crate::shop::{Child, Kind, NAMESPACE, Tuning, katalog, resource_name};
 
-/// How long definitions, rights and operators may take to be there.
+/// The longest time until definitions are served, permissions take effect or operators run.
 const LIMIT: Duration = Duration::from_mins(5);
-/// For how long the API server holds up creations of a kind whose definition has just come to be served.
+/// The time for which the API server delays creations of a kind after its definition became served.
 ///
-/// Source: `apiextensions-apiserver`, `crdHandler.ServeHTTP`: two seconds, for those of several API servers.
+/// Source: `apiextensions-apiserver`, `crdHandler.ServeHTTP`: two seconds, because of setups with several API servers.
 const YOUNG: Duration = Duration::from_millis(2500);
-/// The user that `ork generate rbac` gives the rights to.
+/// The user to which `ork generate rbac` grants the permissions.
 const USER: &str = "system:serviceaccount:orkestra-system:orkestra";
 
-/// One control plane, which ends with this value.
+/// One control plane, which ends when this value is dropped.
 pub(crate) struct Site {
     pub(crate) cluster: ControlPlane,
     /// The administrator's client.
     pub(crate) client: Client,
-    /// Children as `ork` makes them, for the runs without it.
+    /// Children as `ork` creates them, for the measurements without it.
     pub(crate) children: Vec<Child>,
     identity: Identity,
     program: PathBuf,
-    /// Arguments of each controller.
+    /// The arguments of each controller.
     arguments: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ impl Site {
             children: Vec::new(),
             arguments: Vec::new(),
         };
-        // One process that need not wait to be the leader, unless a scenario wants two.
+        // Without leader election the process starts at once. One scenario runs two replicas.
         if site.has_leader_election()? {
             site.arguments.push("--leader-elect=false".to_owned());
         }
@@ -64,14 +64,14 @@ impl Site {
         Ok(site)
     }
 
-    /// Whether `ork` has a leader among its replicas.
+    /// Returns true if `ork` supports leader election.
     pub(crate) fn has_leader_election(&self) -> Result<bool> {
         Ok(self
             .ork(&["controller", "--help"])?
             .contains("--leader-elect"))
     }
 
-    /// Makes a namespace.
+    /// Creates a namespace.
     pub(crate) async fn namespace(&self, name: &str) -> Result<()> {
         let namespace =
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
@@ -119,7 +119,7 @@ impl Site {
         .await
     }
 
-    /// Grants exactly what `ork generate rbac` prints for the Katalogs, and waits until it holds for `kinds`.
+    /// Grants the permissions that `ork generate rbac` prints for the Katalogs, and waits until they take effect for `kinds`.
     pub(crate) async fn grant(&self, katalogs: &[Value], kinds: &[Kind]) -> Result<()> {
         let mut arguments = vec!["generate".to_owned(), "rbac".to_owned(), "-k".to_owned()];
         for katalog in katalogs {
@@ -133,7 +133,7 @@ impl Site {
             tokio::task::block_in_place(|| self.cluster.kubectl(&admin, &apply, Some(&rights)))?;
         ensure!(
             output.status.success(),
-            "the rights cannot be granted: {}",
+            "the permissions cannot be granted: {}",
             String::from_utf8_lossy(&output.stderr)
         );
         let group = "bench.orkestra.io";
@@ -149,7 +149,7 @@ impl Site {
             .await
     }
 
-    /// The API server takes in roles by a watch of its own: a moment after they are written.
+    /// Waits until the permissions take effect: the API server watches roles, with a short delay.
     async fn until_allowed(&self, group: &str, plural: String) -> Result<()> {
         let question = json!({
             "apiVersion": "authorization.k8s.io/v1",
@@ -171,19 +171,19 @@ impl Site {
         self.controller_with(&self.arguments).await
     }
 
-    /// Starts `ork controller` with webhooks at that port.
+    /// Starts `ork controller` with webhooks at this port.
     pub(crate) async fn controller_serving(&self, port: u16, more: &[String]) -> Result<Ork> {
         let webhooks = [
             format!("--webhooks-listen=127.0.0.1:{port}"),
             format!("--webhooks-url=https://127.0.0.1:{port}"),
-            // That of the printed Role.
+            // The namespace of the printed Role.
             "--webhooks-namespace=orkestra-system".to_owned(),
         ];
         self.controller_with(&[&self.arguments[..], &webhooks, more].concat())
             .await
     }
 
-    /// Starts `ork controller` with one more argument.
+    /// Starts `ork controller` with one additional argument.
     pub(crate) async fn controller_plus(&self, argument: &str) -> Result<Ork> {
         let one = [argument.to_owned()];
         self.controller_with(&[&self.arguments[..], &one].concat())
@@ -197,14 +197,14 @@ impl Site {
             .await
     }
 
-    /// Starts `ork controller` as one of several, of which one leads.
+    /// Starts `ork controller` as one of several replicas with leader election.
     pub(crate) async fn replica(&self) -> Result<Ork> {
-        // Where a Pod would have it by itself.
+        // In a Pod this would be the default.
         let namespace = "--leader-elect-resource-namespace=orkestra-system".to_owned();
         self.controller_with(&[namespace]).await
     }
 
-    /// Starts `ork controller` with exactly those arguments.
+    /// Starts `ork controller` with exactly these arguments.
     async fn controller_with(&self, arguments: &[String]) -> Result<Ork> {
         let folder = self.cluster.folder();
         Ork::start(
@@ -222,7 +222,7 @@ impl Site {
         api::send_all(&self.client, &writes).await.map(drop)
     }
 
-    /// Waits until all operators of the Katalogs run, as their statuses tell.
+    /// Waits until all operators of the Katalogs run, as reported by the statuses.
     pub(crate) async fn until_running(&self, ork: &mut Ork, katalogs: &[Value]) -> Result<()> {
         for katalog in katalogs {
             let name = api::name(katalog);
@@ -244,8 +244,8 @@ impl Site {
         Ok(())
     }
 
-    /// Waits until `operators` operators run, as the controller's own page tells: that of one that was started over Katalogs whose
-    /// statuses say so already.
+    /// Waits until `operators` operators run, as reported by the controller's own page. For a controller that was started with
+    /// Katalogs whose statuses report running operators already.
     pub(crate) async fn until_all_run(&self, ork: &mut Ork, operators: usize) -> Result<()> {
         let running = eventually("all operators run", LIMIT, async || {
             if let Err(ended) = ork.check() {
@@ -266,7 +266,7 @@ impl Site {
         running.await?
     }
 
-    /// Installs the kinds, grants the rights, starts `ork` and has the Katalogs run.
+    /// Installs the kinds, grants the permissions, starts `ork`, applies the Katalogs and waits until their operators run.
     pub(crate) async fn run(&self, kinds: &[Kind], katalogs: &[Value]) -> Result<Ork> {
         self.install(kinds).await?;
         self.grant(katalogs, kinds).await?;
@@ -276,17 +276,17 @@ impl Site {
         Ok(ork)
     }
 
-    /// The present end of the audit log.
+    /// Returns the current end of the audit log.
     pub(crate) fn mark(&self) -> Result<Mark> {
         self.cluster.mark()
     }
 
-    /// What `ork` has asked for since `mark`.
+    /// Returns the requests of `ork` since `mark`.
     pub(crate) fn requests_since(&self, mark: Mark) -> Result<Requests> {
         Ok(Requests::of(USER, &self.cluster.audit_since(mark)?))
     }
 
-    /// When `ork` last asked for a custom resource or a child since `mark`.
+    /// Returns the time of the last request of `ork` for a custom resource or a child since `mark`.
     pub(crate) fn last_request_since(&self, mark: Mark) -> Result<Option<jiff::Timestamp>> {
         let events = self.cluster.audit_since(mark)?;
         let own = events
@@ -295,12 +295,12 @@ impl Site {
         Ok(own.map(|event| event.timestamp).max())
     }
 
-    /// CPU seconds that etcd and the API server have used so far: what a run of writes is limited by.
+    /// Returns the CPU seconds that etcd and the API server have used so far. They limit the speed of a series of writes.
     pub(crate) fn servers_cpu() -> Result<f64> {
         let own = std::process::id().to_string();
         let mut sum = 0.0;
         for entry in std::fs::read_dir("/proc")? {
-            // A process may end while it is looked at.
+            // A process may end during this loop.
             let Ok(stat) = std::fs::read_to_string(entry?.path().join("stat")) else {
                 continue;
             };
@@ -314,12 +314,12 @@ impl Site {
         Ok(sum)
     }
 
-    /// The children that `ork` would make.
+    /// Returns the children that `ork` would create.
     fn render(&self) -> Result<Vec<Child>> {
         let kind = Kind::numbered(0);
         let katalog = katalog("rendered", std::slice::from_ref(&kind), &Tuning::default())?;
         let mut resource = kind.resource(NAMESPACE, &resource_name(0));
-        // Without one there would be no owner references.
+        // Without a uid there would be no owner references.
         resource["metadata"]["uid"] = json!("00000000-0000-4000-8000-000000000000");
         let files = [
             self.file("rendered.yaml", &katalog)?,
@@ -350,14 +350,14 @@ impl Site {
         objects.iter().map(Child::of).collect()
     }
 
-    /// Writes `object` to a file that `ork` is given; its path.
+    /// Writes `object` to a file for `ork` and returns its path.
     fn file(&self, name: &str, object: &Value) -> Result<String> {
         let path = self.cluster.folder().join(name);
         std::fs::write(&path, object.to_string())?;
         Ok(path.to_str().context("a path is not text")?.to_owned())
     }
 
-    /// Runs `ork` to its end, without a cluster; what it printed.
+    /// Runs `ork` to its end, without a cluster, and returns its output.
     fn ork(&self, arguments: &[&str]) -> Result<String> {
         let output = Command::new(&self.program)
             .args(arguments)
@@ -375,7 +375,7 @@ impl Site {
     }
 }
 
-/// The apply of a Katalog.
+/// Returns the apply of a Katalog.
 pub(crate) fn apply_katalog(katalog: &Value) -> Write {
     Write::apply(
         &format!("{}/{}", katalogs_path(), api::name(katalog)),
@@ -387,7 +387,7 @@ fn katalogs_path() -> String {
     format!("/apis/orkestra.orkspace.io/v1/namespaces/{NAMESPACE}/katalogs")
 }
 
-/// Whether the Katalog's status says of its present generation that all operators run.
+/// Returns true if the Katalog's status reports for its current generation that all operators run.
 fn is_running(katalog: &Value) -> bool {
     let conditions = katalog
         .pointer("/status/conditions")

@@ -1,4 +1,4 @@
-//! What many samples say.
+//! Statistics of many samples.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use serde::Serialize;
 /// Percentiles of some durations, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Percentiles {
-    /// Half took at most this.
+    /// The median.
     pub(crate) p50: f64,
-    /// 99 of 100 took at most this.
+    /// The 99th percentile.
     pub(crate) p99: f64,
-    /// All took at most this.
+    /// The maximum.
     pub(crate) max: f64,
 }
 
 impl Percentiles {
-    /// By the nearest rank; none of no samples.
+    /// Computes the percentiles by the nearest rank; none if there are no samples.
     pub(crate) fn of(mut samples: Vec<Duration>) -> Option<Self> {
         samples.sort_unstable();
         let at = |percent: usize| {
@@ -33,13 +33,13 @@ impl Percentiles {
     }
 }
 
-/// A count as a number to divide.
+/// Converts a count to a floating-point number.
 pub(crate) fn float(count: usize) -> f64 {
-    // Counts here are far below 2^32; one that is not is only told less exactly.
+    // Counts here are far below 2^32. A larger one would only be less exact.
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// By how much `y` grows with each `x`: of the straight line that is nearest to all points. None of fewer than two `x`.
+/// Returns the slope of the regression line through all points; none if there are fewer than two different `x`.
 pub(crate) fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let mean =
         |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / float(points.len());

@@ -1,4 +1,4 @@
-//! What the harness sees happen.
+//! Watches of the harness.
 
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -14,20 +14,20 @@ use crate::api;
 /// A change of one object.
 #[derive(Debug)]
 pub(crate) enum ObjectChange {
-    /// It was made or changed, and is this now.
+    /// The object was created or changed. This is its current state.
     Put(Value),
-    /// It was deleted, and was this.
+    /// The object was deleted. This is its last state.
     Gone(Value),
 }
 
-/// A watch of one collection, from the moment at which it was opened.
+/// A watch of one collection, from its current resourceVersion.
 pub(crate) struct Watch {
     path: String,
     events: Pin<Box<dyn Stream<Item = kube::Result<WatchEvent<Value>>> + Send>>,
 }
 
 impl Watch {
-    /// Watches the collection at `path`.
+    /// Opens a watch of the collection at `path`.
     pub(crate) async fn open(client: &Client, path: &str) -> Result<Self> {
         let now = api::get(client, &format!("{path}?limit=1")).await?;
         let version = api::text(&now, "/metadata/resourceVersion");
@@ -42,7 +42,7 @@ impl Watch {
         })
     }
 
-    /// The next change, before `deadline`; `what` is waited for, in words.
+    /// Returns the next change before `deadline`. `what` describes the awaited change.
     async fn next(&mut self, what: &str, deadline: Instant) -> Result<ObjectChange> {
         let event = tokio::time::timeout_at(deadline.into(), self.events.next())
             .await
@@ -54,12 +54,12 @@ impl Watch {
                 Ok(ObjectChange::Put(object))
             }
             WatchEvent::Deleted(object) => Ok(ObjectChange::Gone(object)),
-            WatchEvent::Bookmark(_) => bail!("a bookmark that nobody asked for"),
-            WatchEvent::Error(error) => bail!("{what}: the watch of {} says {error}", self.path),
+            WatchEvent::Bookmark(_) => bail!("an unexpected bookmark"),
+            WatchEvent::Error(error) => bail!("{what}: the watch of {} reports {error}", self.path),
         }
     }
 
-    /// Waits for a change of which `is_it` says so, for `limit` at most; when it was seen.
+    /// Waits for a change for which `is_it` returns true, for at most `limit`. Returns the time at which it was seen.
     pub(crate) async fn until(
         &mut self,
         what: &str,
@@ -74,7 +74,7 @@ impl Watch {
         }
     }
 
-    /// Shows `see` what has changed and changes for `window` more.
+    /// Calls `see` for each object that has changed, and for each change in the next `window`.
     pub(crate) async fn drain(
         &mut self,
         window: Duration,
@@ -90,7 +90,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Waits until `count` different objects were put of which `is_it` says so; when the last was seen.
+    /// Waits until `is_it` has returned true for `count` different objects. Returns the time at which the last one was seen.
     pub(crate) async fn until_all(
         &mut self,
         what: &str,

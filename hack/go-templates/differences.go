@@ -1,9 +1,9 @@
 package main
 
-// Stands for a template that we refuse.
+// Marks a template that Orkestra refuses.
 const refused = "\x00"
 
-// Where we differ from Go on purpose: a template, what we give, and why. docs/language.md shows the list.
+// Intended differences from Go: a template, the result of Orkestra, and the reason. docs/language.md shows the list.
 var differences = []struct{ template, ours, why string }{
 	{`a{{ .nope.deep }}`, `a`, `a path through a missing value is empty`},
 	{`a{{ .spec.image.deep }}`, `a`, `a path into a text, a number or a list is empty`},

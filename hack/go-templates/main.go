@@ -1,4 +1,4 @@
-// The templates whose results in Go's own text/template the evaluator of crates/core is compared with.
+// Runs templates with Go's own text/template. The evaluator of crates/core is compared with the results.
 //
 //	go run .          writes the cases with Go's results to standard output (`make go-cases`)
 //	go run . bench    times the templates of bench.go (`make bench-core`)
@@ -20,13 +20,14 @@ import (
 //go:embed data.json
 var dataText []byte
 
-// A topic is a list of templates that are about one thing.
+// A list of templates about one topic.
 type topic struct {
 	name      string
 	templates []string
 }
 
-// What Go makes of one template: text, or an error. In the list of differences: what we give, unless we refuse it, and why.
+// The result of one template in Go: text, or an error. In the list of differences, also the result of Orkestra, unless it refuses the
+// template, and the reason.
 type result struct {
 	Topic    string  `json:"topic,omitempty"`
 	Template string  `json:"template"`
@@ -54,7 +55,7 @@ func main() {
 	}
 }
 
-// Writes the cases, one a line, so that a change shows as the lines that it concerns.
+// Writes the cases, one per line, so that a diff shows only the changed cases.
 func write(to io.Writer, data any) error {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, dataText); err != nil {
@@ -92,12 +93,12 @@ func caseResults(data any) []result {
 	for _, topic := range topics() {
 		for _, source := range topic.templates {
 			if seen[source] {
-				log.Fatalf("%s is there twice", source)
+				log.Fatalf("%s occurs twice", source)
 			}
 			seen[source] = true
 			given := run(source, data)
 			if given.Error != (topic.name == "refused") {
-				log.Fatalf("%s is of the wrong topic: refused by Go is %t", source, given.Error)
+				log.Fatalf("%s is in the wrong topic: refused by Go: %t", source, given.Error)
 			}
 			given.Topic = topic.name
 			results = append(results, given)
@@ -113,7 +114,7 @@ func differenceResults(data any) []result {
 		given.Why = difference.why
 		same := given.Error == (difference.ours == refused)
 		if same && (given.Error || *given.Text == difference.ours) {
-			log.Fatalf("%s is no difference: Go gives the same", difference.template)
+			log.Fatalf("%s is not a difference: Go returns the same", difference.template)
 		}
 		if difference.ours != refused {
 			given.Ours = &difference.ours
@@ -123,7 +124,7 @@ func differenceResults(data any) []result {
 	return results
 }
 
-// What Go gives for a template: with missing keys as zero values, and what it prints for those left out.
+// Returns the result of a template in Go, with missing keys as zero values and without the text that Go prints for them.
 func run(source string, data any) result {
 	var out strings.Builder
 	parsed, err := template.New("").Option("missingkey=zero").Parse(source)
@@ -137,7 +138,7 @@ func run(source string, data any) result {
 	return result{Template: source, Text: &text}
 }
 
-// Reads JSON as the objects of a cluster are read: whole numbers are int64 (uint64 where that is too small), others float64.
+// Decodes JSON like the objects of a cluster: whole numbers as int64 (uint64 if int64 is too small), others as float64.
 func numbers(text []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

@@ -1,6 +1,6 @@
 package main
 
-// The functions that Go has as well.
+// The functions that Go has, too.
 var notes = []topic{
 	{"logic", []string{
 		`{{ and 1 2 }}{{ and 1 0 }}{{ and "" 1 }}|`,

@@ -161,7 +161,7 @@ var printf = []topic{
 	}},
 }
 
-// The values that meet every verb with every flag: an expression for each.
+// The values that are formatted with every verb and flag, with an expression for each.
 var values = []struct{ name, value string }{
 	{"text", `"h\u00e9llo"`},
 	{"an empty text", `""`},
@@ -179,8 +179,8 @@ var flags = []string{"", "+", "-", " ", "#", "0", "8", "-8", "08", "+8", ".2", "
 
 const verbs = "vTtbcdoOqxXUeEfFgGspz"
 
-// One template for each value and flag, with every verb. `%p` of a list or a map is an address, `%#v` of most values is
-// the source of a Go program, and both are no part of the language.
+// Returns one template for each value and flag, with every verb. `%p` of a list or a map and `%#v` of most values are left out: an
+// address and Go source are not part of the language.
 func matrix() []topic {
 	var all []topic
 	for _, value := range values {
@@ -194,7 +194,7 @@ func matrix() []topic {
 					fmt.Fprintf(&format, "%%[1]%s%c|", flag, verb)
 				}
 			}
-			// A number before the verb, behind width and precision.
+			// The argument's index is before the verb, after width and precision.
 			text := strings.ReplaceAll(format.String(), "[1]"+flag, flag+"[1]")
 			table.templates = append(table.templates, fmt.Sprintf("{{ printf %q %s }}", text, value.value))
 		}

@@ -1,6 +1,6 @@
 package main
 
-// What Go refuses, before or while it runs.
+// Templates that Go refuses, when it parses or executes them.
 var refusals = []topic{
 	{"refused", []string{
 		`{{ eq 1 "a" }}`,

@@ -1,4 +1,4 @@
-//! One change at a time: a spec until its child is applied, a deleted child until it is back.
+//! The duration of one change at a time: from a changed spec to the applied child, and from a deleted child to its recreation.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,30 +18,30 @@ use crate::site::Site;
 use crate::stats::{Percentiles, float};
 use crate::watch::{ObjectChange as Seen, Watch};
 
-/// Custom resources that take turns.
+/// The number of custom resources. The samples use them in turn.
 const RESOURCES: usize = 100;
-/// How long one change may take.
+/// The longest time that one change may take.
 const LIMIT: Duration = Duration::from_mins(1);
-/// What lies between two samples, so that what follows from one, such as its Event, is over.
+/// The pause between two samples, so that late effects of the first one, such as its Event, are over.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Where the custom resources are that nobody handles but the harness.
+/// The namespace of the custom resources that only the harness handles.
 const BARE: &str = "bare";
 
 /// The figures, in milliseconds.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Change {
-    /// Samples of each.
+    /// The number of samples of each kind.
     samples: usize,
-    /// From the answer to a patch of the custom resource until its Deployment's change is seen.
+    /// From the answer to a patch of the custom resource until the watch reports the change of its Deployment.
     spec: Percentiles,
-    /// The same where the harness applies the Deployment.
+    /// The same if the harness applies the Deployment.
     bare_spec: Percentiles,
-    /// From the answer to the deletion of a `ConfigMap` until a new one is seen.
+    /// From the answer to the deletion of a `ConfigMap` until the watch reports a new one.
     drift: Percentiles,
-    /// The same where the harness applies the `ConfigMap`.
+    /// The same if the harness applies the `ConfigMap`.
     bare_drift: Percentiles,
-    /// What `ork` asked for.
+    /// The requests of `ork`.
     requests: Requests,
 }
 
@@ -78,7 +78,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Change> {
     })
 }
 
-/// Takes turns, so that both meet the same machine: durations of `ork`, and of the harness.
+/// Measures `ork` and the harness alternately, so that both run under the same conditions. Returns the durations of both.
 async fn spec_changes(
     site: &Site,
     own: &Kind,
@@ -105,7 +105,7 @@ async fn spec_changes(
         object["spec"]["template"]["spec"]["containers"][0]["image"] = json!(image);
         ensure!(
             image_of(&object) == image,
-            "a Deployment without a container"
+            "the Deployment has no container"
         );
         let apply = Write::apply(&format!("{}/{name}", deployment.path(BARE)), &object);
         patch(plain, BARE).send(client).await?;
@@ -159,7 +159,7 @@ async fn drifts(site: &Site, samples: usize) -> Result<(Vec<Duration>, Vec<Durat
     Ok((with, without))
 }
 
-/// Whether the object of that name was seen to go and to come.
+/// Returns a check that is true once the object with this name was deleted and created again.
 fn is_back(name: &str) -> impl FnMut(&Seen) -> bool {
     let mut gone = false;
     move |seen| match seen {
@@ -175,7 +175,7 @@ fn is_back(name: &str) -> impl FnMut(&Seen) -> bool {
 fn child<'a>(site: &'a Site, collection: &str) -> Result<&'a Child> {
     let mut all = site.children.iter();
     all.find(|child| child.collection() == collection)
-        .with_context(|| format!("katalog.yaml makes no {collection}"))
+        .with_context(|| format!("katalog.yaml has no {collection}"))
 }
 
 fn image_of(deployment: &Value) -> &str {
@@ -226,7 +226,7 @@ impl Figures for Change {
     }
 
     fn broken(&self) -> Vec<String> {
-        // A changed spec is its child and the generation in the status; a deleted child is that child.
+        // A changed spec needs two writes: the child and the generation in the status. A deleted child needs one.
         let needed = 3 * self.samples;
         let kept = self.requests.total - self.requests.watches <= needed;
         promise(kept, || {
@@ -245,7 +245,7 @@ mod tests {
     fn only_an_object_that_went_and_came_is_back() {
         let object = |name: &str| json!({ "metadata": { "name": name } });
         let mut is_it = is_back("a");
-        assert!(!is_it(&Seen::Put(object("a"))), "it never went");
+        assert!(!is_it(&Seen::Put(object("a"))), "not deleted yet");
         assert!(!is_it(&Seen::Gone(object("b"))));
         assert!(!is_it(&Seen::Put(object("a"))));
         assert!(!is_it(&Seen::Gone(object("a"))));

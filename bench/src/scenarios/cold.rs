@@ -16,22 +16,22 @@ use crate::report::Row;
 use crate::shop::{BLOCKS, Kind, Tuning, katalogs};
 use crate::site::Site;
 
-/// Operators in one Katalog.
+/// The number of operators in one Katalog.
 const A_KATALOG: usize = 20;
-/// How long the Katalogs' counts may take to be told.
+/// The longest time until the Katalogs' statuses contain the counts.
 const SETTLED: Duration = Duration::from_secs(8);
 
 /// The figures.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cold {
-    /// Definitions, each with an operator.
+    /// The number of definitions, each with an operator.
     operators: usize,
-    /// Custom resources.
+    /// The number of custom resources.
     crs: usize,
-    /// Children.
+    /// The number of children.
     children: usize,
-    /// The controller that was started over them.
+    /// The start of a controller with these objects.
     start: ColdStart,
 }
 

@@ -1,4 +1,4 @@
-//! Many custom resources at once, until each has its children and its status.
+//! Many custom resources created at once, until each has its children and its status.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -21,54 +21,54 @@ use crate::{
     options::Sizes,
 };
 
-/// Children of one custom resource.
+/// The number of children of one custom resource.
 const CHILDREN: usize = BLOCKS.len();
-/// Heap that a record may take, in bytes: generous, for debug builds and few records.
+/// The goal for the heap of a record, in bytes. It leaves room for debug builds and few records.
 const BYTES_A_RECORD: f64 = 6e3;
-/// The same by `ork`'s own account, which does not depend on the allocator.
+/// The same as counted by `ork` itself, which does not depend on the allocator.
 const COUNTED_BYTES_A_RECORD: f64 = 1e3;
 
 /// The figures.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Create {
-    /// Custom resources.
+    /// The number of custom resources.
     crs: usize,
-    /// From the first POST of a custom resource until the last was done.
+    /// From the first POST of a custom resource until the last one was done.
     seconds: f64,
-    /// How much of that the harness took to POST them.
+    /// The part of that time in which the harness sent the POSTs.
     post_seconds: f64,
     /// CPU seconds of `ork`.
     cpu: f64,
-    /// CPU seconds of etcd and the API server meanwhile.
+    /// CPU seconds of etcd and the API server in that time.
     servers_cpu: f64,
-    /// The same by the harness, unless it was told not to.
+    /// The figures of the harness, unless `--without-bare` is set.
     bare: Option<Bares>,
-    /// What `ork` asked for.
+    /// The requests of `ork`.
     requests: Requests,
-    /// Different statuses that the custom resources had, all in all.
+    /// The number of different statuses of all custom resources.
     states: usize,
-    /// Records kept before and after.
+    /// The number of records before and after.
     records: [f64; 2],
-    /// Bytes of those by `ork`'s own account, if it keeps one.
+    /// The bytes of the records before and after as counted by `ork` itself, if it counts them.
     record_bytes: Option<[f64; 2]>,
-    /// What it held before and after.
+    /// The memory of `ork` before and after.
     memory: [Memory; 2],
 }
 
-/// What the harness took, each time on an API server that held nothing else.
+/// The figures of the harness, each on an otherwise empty API server.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Bares {
-    /// The custom resources and their children, by apply.
+    /// The custom resources and their children, by apply, before `ork` is measured.
     before: Bare,
-    /// The same, after all else was measured.
+    /// The same, after all other measurements.
     after: Bare,
-    /// The same by POST.
+    /// The same, by POST.
     post: Bare,
-    /// The children alone, by apply.
+    /// Only the children, by apply.
     children: Bare,
-    /// All that `ork` writes, and the custom resources.
+    /// The custom resources and all writes of `ork` for them.
     everything: Bare,
 }
 
@@ -154,12 +154,13 @@ async fn measure(site: &Site, ork: &mut Ork, kind: &Kind, crs: usize) -> Result<
 }
 
 impl Create {
-    /// The writes that a custom resource needs: its children, its finalizer with the inventory, and each different status.
+    /// Returns the number of writes that a custom resource needs: its children, its finalizer with the inventory, and each
+    /// different status.
     fn minimum(&self) -> f64 {
         float(CHILDREN + 1) + float(self.states) / float(self.crs)
     }
 
-    /// How long it took, and what the servers did meanwhile, beside what the harness measured.
+    /// Returns the duration and the CPU seconds of the servers, each with the figures of the harness.
     fn seconds_rows(&self) -> Vec<Row> {
         let seconds = Row::new("until all are done", "s", self.seconds).goal(Goal::TimesBare(1.2));
         let servers = Row::new("CPU of kube-apiserver and etcd", "s", self.servers_cpu);

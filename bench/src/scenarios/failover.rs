@@ -1,4 +1,4 @@
-//! Two controllers, of which the leader ends.
+//! Two controllers. The leader is ended, and the follower takes over.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,17 +19,17 @@ use crate::site::Site;
 use crate::stats::Percentiles;
 use crate::watch::{ObjectChange, Watch};
 
-/// Custom resources that stand meanwhile.
+/// The number of custom resources that exist during the scenario.
 const RESOURCES: usize = 20;
-/// How long a follower is left alone, so that its caches are warm and it has seen the leader renew.
+/// The time that a new follower gets to fill its caches and to see the leader renew its lease.
 const WARM: Duration = Duration::from_secs(5);
 
-/// How the leader ends.
+/// The way in which the leader is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) enum End {
-    /// By SIGTERM, as in a rolling update.
+    /// SIGTERM, as in a rolling update.
     Terminated,
-    /// By SIGKILL, as with its node.
+    /// SIGKILL, as after the loss of its node.
     Killed,
 }
 
@@ -37,12 +37,12 @@ pub(crate) enum End {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Failover {
-    /// How it ended.
+    /// The way in which the leader was ended.
     end: End,
-    /// From the signal until the change is seen that was made after the leader was gone, in milliseconds; none if this `ork`
-    /// has no leader among its replicas.
+    /// From the signal until the follower handles a change that was made after the leader was gone, in milliseconds; none if this
+    /// `ork` has no leader election.
     took: Option<Percentiles>,
-    /// How often.
+    /// The number of samples.
     samples: usize,
 }
 

@@ -1,4 +1,4 @@
-//! From nothing to the first child: a Katalog and a custom resource of a kind that is served.
+//! A Katalog and a custom resource of a served kind, until the first child.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,22 +16,22 @@ use crate::site::{Site, apply_katalog};
 use crate::stats::Percentiles;
 use crate::watch::{ObjectChange, Watch};
 
-/// How long it may take.
+/// The longest time that one sample may take.
 const LIMIT: Duration = Duration::from_mins(1);
-/// What lies between two samples.
+/// The pause between two samples.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Where the harness does it; `ork` looks at no Katalog there.
+/// The namespace of the harness. `ork` reads no Katalogs in it.
 const BARE: &str = "bare";
 
 /// The figures, in milliseconds.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct First {
-    /// Katalogs.
+    /// The number of Katalogs.
     samples: usize,
-    /// From the request for the Katalog until the `ConfigMap` is seen.
+    /// From the request that applies the Katalog until the watch reports the `ConfigMap`.
     child: Percentiles,
-    /// The same where the harness applies the Katalog, the custom resource and the `ConfigMap`.
+    /// The same if the harness applies the Katalog, the custom resource and the `ConfigMap`.
     bare_child: Percentiles,
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<First> {
         .children
         .iter()
         .find(|child| child.collection() == "configmaps");
-    let map = map.context("katalog.yaml makes no ConfigMap")?;
+    let map = map.context("katalog.yaml has no ConfigMap")?;
     let client = &site.client;
     let mut watch = Watch::open(client, &map.path(NAMESPACE)).await?;
     let mut bare_watch = Watch::open(client, &map.path(BARE)).await?;

@@ -1,4 +1,4 @@
-//! Many operators with many children: memory, a cold start, a burst, a relist.
+//! Many operators with many children: memory, a cold start, a burst and a relist.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,36 +22,36 @@ use crate::site::Site;
 use crate::stats::float;
 use crate::watch::Watch;
 
-/// Operators in one Katalog.
+/// The number of operators in one Katalog.
 const A_KATALOG: usize = 5;
-/// How much of the steady memory may be held after a burst or a relist, in percent.
+/// The limit of the memory after a burst or a relist, in percent of the steady memory.
 const GIVEN_BACK: f64 = 110.0;
 
 /// The figures.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Fleet {
-    /// Operators.
+    /// The number of operators.
     operators: usize,
-    /// Custom resources.
+    /// The number of custom resources.
     crs: usize,
-    /// Children.
+    /// The number of children.
     children: usize,
-    /// From the first POST until all were done.
+    /// From the first POST until all custom resources were done.
     create_seconds: f64,
-    /// What the controller that created them held then.
+    /// The memory of the controller that created the children.
     after_create: Memory,
-    /// A controller that was started over what stood.
+    /// The start of a controller with existing objects.
     cold: ColdStart,
-    /// What it held after a while.
+    /// The memory of that controller after it has settled.
     steady: Memory,
     /// Seconds until a change of every custom resource was done.
     burst_seconds: f64,
-    /// What it held a while later.
+    /// The memory after the burst, once it has settled.
     after_burst: Memory,
-    /// Lists that it asked for after its watches had expired.
+    /// The number of operators that listed their custom resources after their watches had expired.
     relists: usize,
-    /// What it held a while later.
+    /// The memory after the relist, once it has settled.
     after_relist: Memory,
 }
 
@@ -70,7 +70,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Fleet> {
     let katalogs = katalogs(&population.kinds, A_KATALOG, &tuning)?;
     let mut ork = site.run(&population.kinds, &katalogs).await?;
     let create_seconds = population.create(&site, &mut ork).await?;
-    // The Katalogs' counts are told.
+    // Wait until the Katalogs' statuses contain the counts.
     tokio::time::sleep(settle.max(Duration::from_secs(6))).await;
     let after_create = ork.memory()?;
 
@@ -100,7 +100,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Fleet> {
     })
 }
 
-/// Changes every custom resource and waits until every `ConfigMap` has followed; seconds.
+/// Changes every custom resource, waits until every `ConfigMap` has the change, and returns the seconds that it took.
 async fn burst(site: &Site, ork: &mut Ork, population: &Population) -> Result<f64> {
     let mut watch = Watch::open(&site.client, &children_path("configmaps", NAMESPACE)).await?;
     let mut writes = Vec::new();
@@ -115,7 +115,7 @@ async fn burst(site: &Site, ork: &mut Ork, population: &Population) -> Result<f6
     let (_, seen) = tokio::try_join!(
         api::send_all(&site.client, &writes),
         watch.until_all(
-            "all ConfigMaps have followed",
+            "all ConfigMaps have the change",
             LIMIT,
             population.resources(),
             follows
@@ -125,11 +125,11 @@ async fn burst(site: &Site, ork: &mut Ork, population: &Population) -> Result<f6
     Ok(seen.duration_since(started).as_secs_f64())
 }
 
-/// Has the API server forget what it remembers of the past: it is killed and started again, and answers 410 to watches that
-/// would go on where they were. How many lists `ork` asks for then: at least one for each of its `operators`.
+/// Kills and restarts the API server, so that it loses its watch cache and answers 410 to watches that continue at an earlier
+/// resourceVersion. Returns the number of operators that have listed their custom resources again, once all `operators` have.
 async fn relist(site: &Site, ork: &mut Ork, operators: usize) -> Result<usize> {
     let mark = site.mark()?;
-    // The store's revision moves on, past what the watches have seen.
+    // Increase the store's revision beyond the one that the watches have seen.
     site.namespace("meanwhile").await?;
     tokio::task::block_in_place(|| {
         site.cluster.stop_api_server()?;
@@ -143,10 +143,10 @@ async fn relist(site: &Site, ork: &mut Ork, operators: usize) -> Result<usize> {
             .filter(|count| *count > 0)
             .count())
     };
-    let seen = eventually("every operator has listed anew", LIMIT, async || {
+    let seen = eventually("every operator has listed again", LIMIT, async || {
         ork.check()?;
         let seen = lists()?;
-        ensure!(seen == operators, "{seen} of {operators} have");
+        ensure!(seen == operators, "{seen} of {operators} have listed");
         Ok(Some(seen))
     })
     .await?;
@@ -206,7 +206,7 @@ fn percent(now: Memory, steady: Memory) -> f64 {
     now.rss_mb / steady.rss_mb * 100.0
 }
 
-/// What a cold start is measured by; `seconds` is the goal.
+/// Returns the rows of a cold start. `seconds` is the goal.
 pub(super) fn cold_rows(cold: &ColdStart, seconds: f64) -> [Row; 4] {
     [
         Row::new("cold start until quiet", "s", cold.seconds).goal(Goal::AtMost(seconds)),
@@ -217,7 +217,7 @@ pub(super) fn cold_rows(cold: &ColdStart, seconds: f64) -> [Row; 4] {
     ]
 }
 
-/// A cold start over what is as declared writes nothing.
+/// A cold start with converged objects must write nothing.
 pub(super) fn cold_broken(cold: &ColdStart) -> Vec<String> {
     let wrote = promise(cold.requests.written == 0, || {
         format!("the cold start wrote: {:?}", cold.requests.by)

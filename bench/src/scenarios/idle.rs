@@ -1,4 +1,4 @@
-//! Operators that have nothing to do.
+//! Operators without custom resources.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use crate::shop::{Kind, Tuning, katalogs};
 use crate::site::Site;
 use crate::stats::{float, slope};
 
-/// Operators in one Katalog.
+/// The number of operators in one Katalog.
 const A_KATALOG: usize = 20;
-/// How long a controller is left alone before it is measured.
+/// The time that a controller gets to settle before it is measured.
 const SETTLED: Duration = Duration::from_secs(8);
 
 /// The figures.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Idle {
-    /// For each number of operators, a controller that was started over them.
+    /// For each number of operators, a controller that was started with them.
     steps: Vec<Step>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Idle> {
         site.install(&kinds[installed..]).await?;
         installed = operators;
         site.grant(&katalogs, &kinds).await?;
-        // The one that told the operators' start first is not the one that is measured: an idle process has always been idle.
+        // A first controller reports the operators' start. The second one is measured, because it has done no such work.
         let mut first = site.controller().await?;
         site.apply_katalogs(&katalogs).await?;
         site.until_running(&mut first, &katalogs).await?;
@@ -71,7 +71,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Idle> {
 }
 
 impl Idle {
-    /// Kilobytes that each further operator takes.
+    /// Returns the kilobytes for each further operator.
     fn slope(&self, megabytes: impl Fn(&Memory) -> f64) -> Option<f64> {
         let points = self.steps.iter();
         let points = points.map(|step| (float(step.operators), megabytes(&step.memory) * 1e3));

@@ -1,4 +1,5 @@
-//! A Komposer of many Katalogs from a registry: until its operators run, a quiet minute, and memory beside the same Katalogs.
+//! A Komposer of many Katalogs from a registry: until its operators run, while nothing changes, and its memory compared with the
+//! same Katalogs as objects.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,9 +19,9 @@ use crate::shop::{Kind, NAMESPACE, Tuning, katalogs};
 use crate::site::Site;
 use crate::stats::float;
 
-/// Seconds between two fetches of a source.
+/// The seconds between two fetches of a source.
 const INTERVAL: u64 = 10;
-/// The sources that the controller fetches at a time.
+/// The number of sources that the controller fetches concurrently.
 ///
 /// Source: docs/komposers.md.
 const AT_A_TIME: usize = 8;
@@ -29,31 +30,31 @@ const AT_A_TIME: usize = 8;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Sourced {
-    /// Katalogs, each with one operator.
+    /// The number of Katalogs, each with one operator.
     katalogs: usize,
-    /// From the request for the Komposer until its first operator runs.
+    /// From the request that applies the Komposer until its first operator runs.
     first_seconds: f64,
-    /// The same until all run.
+    /// From the same request until all operators run.
     all_seconds: f64,
-    /// Requests to the registry until then.
+    /// The requests to the registry until all operators run.
     first_requests: usize,
-    /// The most of them at one time.
+    /// The largest number of concurrent requests to the registry in that time.
     at_once: usize,
-    /// The seconds of the quiet time.
+    /// The seconds of the window in which nothing changes.
     window: u64,
-    /// HEAD requests to the registry in that time.
+    /// HEAD requests to the registry in the window.
     heads: usize,
-    /// Others.
+    /// Other requests to the registry in the window.
     others: usize,
-    /// Writes to the API server in that time.
+    /// Writes to the API server in the window.
     writes: usize,
-    /// CPU seconds in that time.
+    /// CPU seconds in the window.
     cpu: f64,
-    /// A controller without Katalogs.
+    /// The memory of a controller without Katalogs.
     empty: Memory,
-    /// A controller that was started over the Komposer.
+    /// The memory of a controller that was started with the Komposer.
     composed: Memory,
-    /// A controller that was started over the same Katalogs as objects.
+    /// The memory of a controller that was started with the same Katalogs as objects.
     declared: Memory,
 }
 
@@ -128,7 +129,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Sourced> {
     })
 }
 
-/// The memory of a controller that was started over the Katalogs as objects.
+/// Returns the memory of a controller that was started with the Katalogs as objects.
 async fn declared(site: &Site, katalogs: &[Value]) -> Result<Memory> {
     let mut first = controller(site).await?;
     site.apply_katalogs(katalogs).await?;
@@ -170,7 +171,7 @@ fn komposer(registry: &Registry, katalogs: &[Value]) -> Value {
     })
 }
 
-/// Waits until as many operators run, as the controller's own page says; seconds since `started`.
+/// Waits until this number of operators runs, as reported by the controller's own page. Returns the seconds since `started`.
 async fn until_running(ork: &mut Ork, operators: usize, started: Instant) -> Result<f64> {
     loop {
         ork.check()?;
@@ -190,7 +191,7 @@ async fn until_running(ork: &mut Ork, operators: usize, started: Instant) -> Res
 }
 
 impl Sourced {
-    /// Requests of a source in an interval.
+    /// Returns the number of requests per source and interval.
     fn rate(&self, requests: usize) -> f64 {
         float(requests)
             / float(self.katalogs)
@@ -198,7 +199,7 @@ impl Sourced {
                 / Duration::from_secs(INTERVAL).as_secs_f64())
     }
 
-    /// Kilobytes of heap for each operator.
+    /// Returns the kilobytes of heap for each operator.
     fn each(&self, memory: &Memory) -> f64 {
         (memory.heap_mb - self.empty.heap_mb) * 1e3 / float(self.katalogs)
     }
@@ -240,7 +241,7 @@ impl Figures for Sourced {
     }
 
     fn broken(&self) -> Vec<String> {
-        // Intervals are shortened by up to a tenth, and the time may begin just before a fetch.
+        // Intervals are shortened by up to a tenth, and the window may begin just before a fetch.
         let intervals = usize::try_from(self.window / INTERVAL).unwrap_or_default();
         let most = self.katalogs * (intervals * 10 / 9 + 2);
         let kept = [

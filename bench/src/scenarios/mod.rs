@@ -1,4 +1,4 @@
-//! What is measured, a file each: every one has a control plane of its own and a struct of figures.
+//! The scenarios, one per file. Each has its own control plane and a struct of figures.
 
 mod change;
 mod cold;
@@ -28,7 +28,7 @@ use crate::report::{Row, Section};
 pub(crate) enum Scenario {
     /// Many custom resources until each has its children and its status
     Create,
-    /// Passes over an unchanged world
+    /// Reconcile passes while nothing changes
     Noop,
     /// A changed spec until its child is applied; a deleted child until it is back
     Change,
@@ -42,9 +42,9 @@ pub(crate) enum Scenario {
     Fleet,
     /// A Komposer of many Katalogs from a registry
     Komposer,
-    /// Cold start with many definitions
+    /// A cold start with many definitions
     Cold,
-    /// The leader is asked to end, until the next change is handled
+    /// The leader gets SIGTERM, until the next change is handled
     Handover,
     /// The leader is killed, until the next change is handled
     Crash,
@@ -53,12 +53,12 @@ pub(crate) enum Scenario {
 }
 
 impl Scenario {
-    /// All of them, in the order in which they run.
+    /// Returns all scenarios, in the order in which they run.
     pub(crate) fn all() -> Vec<Self> {
         Self::value_variants().to_vec()
     }
 
-    /// As on the command line.
+    /// Returns the scenario's name on the command line.
     pub(crate) fn name(self) -> String {
         let value = self.to_possible_value();
         value
@@ -66,7 +66,7 @@ impl Scenario {
             .unwrap_or_default()
     }
 
-    /// Runs it on `ork`, which is at `program`.
+    /// Runs the scenario with the `ork` at `program`.
     pub(crate) async fn run(self, program: &Path, sizes: &Sizes) -> Result<Section> {
         match self {
             Self::Create => self.section(&create::run(program, sizes).await?),
@@ -100,31 +100,31 @@ impl Scenario {
     }
 }
 
-/// What a scenario measured.
+/// The figures of a scenario.
 pub(crate) trait Figures: Serialize {
-    /// What it did, with its sizes.
+    /// Returns a description of the scenario, with its sizes.
     fn title(&self) -> String;
 
-    /// The lines of the table.
+    /// Returns the lines of the table.
     fn rows(&self) -> Vec<Row>;
 
-    /// Promises that did not hold, whatever the machine's speed.
+    /// Returns the broken guarantees that do not depend on the machine's speed.
     fn broken(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Why nothing could be measured, if so.
+    /// Returns the reason if nothing could be measured.
     fn not_measured(&self) -> Option<String> {
         None
     }
 }
 
-/// Tells of a promise that does not hold.
+/// Returns the message of a broken guarantee.
 fn promise(kept: bool, broken: impl FnOnce() -> String) -> Option<String> {
     (!kept).then(broken)
 }
 
-/// What a merge patch of a custom resource's spec looks like.
+/// Returns a merge patch of a custom resource's spec.
 fn spec_patch(field: &str, value: &str) -> Value {
     serde_json::json!({ "spec": { field: value } })
 }

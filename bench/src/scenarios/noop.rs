@@ -1,4 +1,4 @@
-//! Passes over a world that is as declared: the resync.
+//! Reconcile passes over converged custom resources: the resync.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use crate::report::{Goal, Row};
 use crate::requests::Requests;
 use crate::shop::{Tuning, katalog};
 
-/// How long the operator may take to have the new period and to have told its counts.
+/// The longest time until the operator uses the new period and its status contains the counts.
 const SETTLED: Duration = Duration::from_secs(8);
 
 /// The figures.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Noop {
-    /// Custom resources.
+    /// The number of custom resources.
     crs: usize,
-    /// Seconds in which was counted.
+    /// The seconds of the window.
     window: u64,
-    /// Passes in that time.
+    /// The passes in the window.
     passes: f64,
-    /// CPU seconds of `ork`.
+    /// CPU seconds of `ork` in the window.
     cpu: f64,
-    /// What it asked for.
+    /// The requests of `ork` in the window.
     requests: Requests,
 }
 

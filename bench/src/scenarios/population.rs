@@ -1,4 +1,4 @@
-//! Many custom resources of many kinds, and a controller that has done all it can for them.
+//! Many custom resources of many kinds, and a controller that has finished all work on them.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ use crate::shop::{BLOCKS, Kind, NAMESPACE, Tuning, children_path, is_done, katal
 use crate::site::Site;
 use crate::stats::float;
 
-/// How long a whole population may take to converge.
+/// The longest time until all custom resources have converged.
 pub(crate) const LIMIT: Duration = Duration::from_mins(20);
-/// How long writes are waited for that nothing should lead to: longer than any of them is put off.
+/// The time to wait for unexpected writes. It is longer than any delay of a write.
 const LATE: Duration = Duration::from_secs(6);
 
-/// Kinds, each with the same number of custom resources, and children of each.
+/// Kinds, each with the same number of custom resources and children.
 #[derive(Debug, Clone)]
 pub(crate) struct Population {
     /// The kinds.
@@ -33,21 +33,21 @@ pub(crate) struct Population {
 }
 
 impl Population {
-    /// All custom resources.
+    /// Returns the number of all custom resources.
     pub(crate) fn resources(&self) -> usize {
         self.kinds.len() * self.per_kind
     }
 
-    /// All children.
+    /// Returns the number of all children.
     pub(crate) fn all_children(&self) -> usize {
         self.resources() * self.children
     }
 
-    /// Creates them all and waits until `ork` has done all it can; seconds.
+    /// Creates all custom resources, waits until `ork` has finished all work, and returns the seconds that it took.
     pub(crate) async fn create(&self, site: &Site, ork: &mut Ork) -> Result<f64> {
         let started = Instant::now();
         let mut writes = Vec::new();
-        // No two of one name, whatever their kinds: their children carry it.
+        // Names are unique across kinds, because the children have the names of their custom resources.
         for (index, kind) in self.kinds.iter().enumerate() {
             let first = index * self.per_kind;
             writes.extend(kind.creations(NAMESPACE, first..first + self.per_kind));
@@ -102,7 +102,7 @@ impl Population {
     }
 }
 
-/// One kind with all children and `sizes.crs` custom resources that are as declared, by which tuning, and their controller.
+/// Returns one kind with all children and `sizes.crs` converged custom resources, the tuning of its Katalog, and the controller.
 pub(crate) async fn converged(
     program: &Path,
     sizes: &Sizes,
@@ -123,23 +123,23 @@ pub(crate) async fn converged(
     Ok((site, ork, population, tuning))
 }
 
-/// A controller that was started over a converged world.
+/// The start of a controller with converged objects.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ColdStart {
-    /// From its start until it had made a pass over every custom resource and asked for nothing more.
+    /// From its start until it had made a pass over every custom resource and sent its last request.
     pub(crate) seconds: f64,
-    /// Its CPU seconds until then, and those of what it measured of itself.
+    /// Its CPU seconds until then, including those for the harness' requests for metrics.
     pub(crate) cpu: f64,
-    /// What it asked for.
+    /// Its requests.
     pub(crate) requests: Requests,
-    /// What it held then.
+    /// Its memory after the start.
     pub(crate) memory: Memory,
-    /// Objects that it kept records of.
+    /// The number of records that it kept.
     pub(crate) records: f64,
 }
 
-/// Ends the controller and starts another over what stands.
+/// Ends the controller and starts another one with the existing objects.
 pub(crate) async fn restart(
     site: &Site,
     mut ork: Ork,

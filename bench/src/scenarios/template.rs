@@ -1,4 +1,4 @@
-//! A label changed in the template of many custom resources.
+//! A changed label in the template of many custom resources.
 
 use std::path::Path;
 use std::time::Instant;
@@ -26,13 +26,13 @@ use crate::watch::Watch;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Template {
-    /// Custom resources.
+    /// The number of custom resources.
     crs: usize,
     /// From the change of the Katalog until every `ConfigMap` has the label.
     seconds: f64,
-    /// The same change of as many `ConfigMap`s by the harness: before and after.
+    /// The same change of the same number of `ConfigMap`s by the harness: before and after.
     bare_seconds: [f64; 2],
-    /// What `ork` asked for.
+    /// The requests of `ork`.
     requests: Requests,
     /// CPU seconds of `ork`.
     cpu: f64,
@@ -69,7 +69,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Template> {
 fn map(site: &Site) -> Result<&Child> {
     let mut all = site.children.iter();
     all.find(|child| child.collection() == "configmaps")
-        .context("katalog.yaml makes no ConfigMap")
+        .context("katalog.yaml has no ConfigMap")
 }
 
 async fn relabel(site: &Site, count: usize, edition: &str) -> Result<f64> {

@@ -159,7 +159,7 @@ fn an_archive_costs_no_more_than_its_limits() {
             .collect::<Vec<_>>(),
     ));
     limit(&packed(&[("a/b/c/d", FILE, b"")]));
-    // A gigabyte of zeros in a megabyte; the header declares one file of that length.
+    // A gigabyte of zeros, compressed to a megabyte. The header declares one file of that length.
     let mut zeros = GzEncoder::new(Vec::new(), Compression::best());
     let mut header = tar::Header::new_ustar();
     header.set_path("c/zeros").unwrap();

@@ -1,5 +1,5 @@
-//! Compares charts rendered by helm and here: the documents must be equal as YAML, in the same order. A chart that helm
-//! rejects must be rejected; such a case says `fails`, so that a mistake in a case does not count as agreement.
+//! Compares charts rendered by helm and here: the documents must be equal as YAML, in the same order. A chart that helm rejects
+//! must be rejected here too. Such a case is marked with `fails`, so that a mistake in a case does not count as agreement.
 //!
 //! `cases/*.txt` contain the charts, `helm.json` the output of helm. With `HELM` set to the path of helm, the committed
 //! results are compared with its output, and with `UPDATE=1` they are written: `make helm-cases`.
@@ -25,7 +25,7 @@ const CHART: &str = "apiVersion: v2\nname: c\nversion: 0.1.0\n";
 struct Case {
     name: String,
     options: Vec<String>,
-    /// True if both reject it.
+    /// True if helm and this crate must both reject the chart.
     fails: bool,
     files: BTreeMap<String, String>,
 }
@@ -34,7 +34,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
-/// The cases: `=== name options`, then `-- path --` before the content of each file.
+/// Returns the cases: `=== name options`, then `-- path --` before the content of each file.
 fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     let mut paths: Vec<_> = fs::read_dir(folder().join("cases"))
@@ -85,7 +85,7 @@ fn cases() -> Vec<Case> {
     let mut names: Vec<_> = cases.iter().map(|case| &case.name).collect();
     names.sort();
     names.dedup();
-    assert_eq!(names.len(), cases.len(), "two cases of one name");
+    assert_eq!(names.len(), cases.len(), "two cases have the same name");
     cases
 }
 
@@ -267,7 +267,7 @@ fn charts_render_as_with_helm() {
         let refused = expected.get("documents").is_none();
         if refused != case.fails {
             wrong.push(format!(
-                "{}: `fails` is wrong: helm says {expected}",
+                "{}: `fails` is wrong: helm returns {expected}",
                 case.name
             ));
         }
@@ -284,7 +284,7 @@ fn charts_render_as_with_helm() {
         let listed = DIFFERENCES.contains(&&case.name[..]);
         assert!(
             !(equal && listed),
-            "{} is listed as different and is not",
+            "{} is listed as different but is equal",
             case.name
         );
     }
@@ -307,7 +307,7 @@ fn difference(
     let (ours, theirs) = match (ours, theirs) {
         (Err(error), _) => return format!("{name}: ours fails: {error}"),
         (Ok(ours), None) => {
-            return format!("{name}: helm fails: {}; ours: {ours}", expected["error"]);
+            return format!("{name}: helm fails: {}; here: {ours}", expected["error"]);
         }
         (Ok(ours), Some(theirs)) => (ours, theirs),
     };

@@ -1,6 +1,7 @@
-//! `make bench-core`: what compiling, a pass and templates cost, beside Go's text/template, and how the bombs end.
+//! `make bench-core`: the cost of compiling, passes and templates, compared with Go's text/template, and the outcome of the
+//! bombs.
 //!
-//! Go's figures come from `hack/go-templates` in the same run: `GO_TEMPLATES` names the file that holds them.
+//! Go's figures come from `hack/go-templates` in the same run. `GO_TEMPLATES` names the file with them.
 
 #![allow(
     clippy::unwrap_used,
@@ -36,7 +37,7 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-/// Names the shape of expressions that a process of its own measures.
+/// The environment variable with the shape of expressions that a separate process measures.
 const SHAPE: &str = "ORKESTRA_SHAPE";
 
 fn main() {
@@ -45,7 +46,7 @@ fn main() {
         return;
     }
     divan::main();
-    // The rest takes long, and is nothing that a test run looks for.
+    // The other measurements take long and are not needed when the benchmarks run as tests.
     if !env::args().any(|argument| argument == "--bench") {
         return;
     }
@@ -55,7 +56,7 @@ fn main() {
     ends_of_bombs();
 }
 
-/// An object of 10 kB in version `v1`.
+/// Returns an object of 10 kB in version `v1`.
 fn of_ten_kilobytes() -> Value {
     let mut spec = shop()["spec"].clone();
     spec["schedule"] = json!("30 3 * * *");
@@ -64,7 +65,7 @@ fn of_ten_kilobytes() -> Value {
     })
 }
 
-/// From bytes to bytes, 100,000 times: percentiles, since the API server waits for each.
+/// Measures 100,000 conversions from bytes to bytes. Prints percentiles, because the API server waits for each conversion.
 fn conversions_of_ten_kilobytes() {
     const COUNT: usize = 100_000;
     let plan = plan_of(CONVERSION);
@@ -86,7 +87,7 @@ fn conversions_of_ten_kilobytes() {
     );
 }
 
-/// From one version to another, with a template and the schema of the result.
+/// A conversion from one version to another, with a template and the schema of the result.
 #[divan::bench]
 fn a_conversion_of_ten_kilobytes(bencher: Bencher) {
     let plan = plan_of(CONVERSION);
@@ -112,14 +113,14 @@ spec:
           - { from: v2, to: v1, spec: { schedule: '{{ cronFromMap .spec.schedule }}' } }
 ";
 
-/// From text to plan. The plan is dropped each time, so no template is known when the next one is made.
+/// From text to plan. The plan is dropped each time, so that no template of it is reused by the next one.
 #[divan::bench]
 fn read_and_compile_a_katalog_of_500_lines(bencher: Bencher) {
     let text = five_hundred_lines();
     bencher.bench_local(|| drop(plan_of(&text)));
 }
 
-/// What an operator decides when nothing has been made yet.
+/// A first pass, before any child exists.
 #[divan::bench]
 fn a_pass_of_ten_children_over_ten_kilobytes(bencher: Bencher) {
     let plan = ten_children();
@@ -134,7 +135,7 @@ fn a_pass_of_ten_children_over_ten_kilobytes(bencher: Bencher) {
     bencher.bench_local(decide);
 }
 
-/// A template a note: what a call costs.
+/// One template for each note: the cost of a call.
 #[divan::bench(args = [
     "{{ .spec.text }}",
     "{{ .spec.nope | default \"x\" }}",
@@ -157,7 +158,7 @@ fn a_note(bencher: Bencher, source: &str) {
     });
 }
 
-/// Everything that the shorthand has, five times, as operators of five kinds.
+/// Returns a Katalog that contains each short form five times, in operators of five kinds.
 fn five_hundred_lines() -> String {
     let text = include_str!("../tests/inputs/pass/everything.yaml");
     let (head, entry) = text.split_once("    pond:\n").unwrap();
@@ -187,7 +188,7 @@ fn ten_children() -> Arc<OperatorPlan> {
     plan_of(include_str!("ten-children.yaml")).operators[0].clone()
 }
 
-/// A custom resource of ten kilobytes, most of it a list that the templates test and count.
+/// Returns a custom resource of ten kilobytes. Most of it is a list that the templates test and count.
 fn shop() -> Value {
     let things: Vec<Value> = (0..185)
         .map(|n| json!({ "sku": format!("thing-{n:04}"), "price": n * 3, "stock": { "east": n } }))
@@ -212,7 +213,7 @@ fn shop() -> Value {
     object
 }
 
-/// How many bytes of memory the process holds.
+/// Returns the resident memory of the process in bytes.
 fn resident_bytes() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -223,7 +224,7 @@ fn resident_bytes() -> usize {
         << 10
 }
 
-/// What an expression is, and its text with a number.
+/// The name of a shape of expressions, and a function from a number to an expression of this shape.
 type Shape = (&'static str, fn(usize) -> String);
 
 static SHAPES: [Shape; 4] = [
@@ -239,7 +240,7 @@ static SHAPES: [Shape; 4] = [
     }),
 ];
 
-/// Measures each shape in a process of its own: what others freed there would be used again, and not be counted.
+/// Measures each shape in a separate process. In one process, memory that an earlier shape freed would be reused and not counted.
 fn bytes_an_expression() {
     println!("\nbytes held per compiled expression, source, reads and sharing included");
     let program = env::current_exe().unwrap();
@@ -250,11 +251,11 @@ fn bytes_an_expression() {
     }
 }
 
-/// Compiles many expressions of which no two are equal, and divides what the process grew by.
+/// Compiles many different expressions and divides the growth of the process' memory by their number.
 fn bytes_of(shape: &str) -> usize {
     const COUNT: usize = 100_000;
     let (_, source) = SHAPES.iter().find(|(name, _)| *name == shape).unwrap();
-    // What is made once for all is none of theirs.
+    // Allocate data that all expressions share before the measurement.
     let first = Template::parse(&source(COUNT)).unwrap();
     let before = resident_bytes();
     let held: Vec<Template> = (0..COUNT)
@@ -265,7 +266,7 @@ fn bytes_of(shape: &str) -> usize {
     grown / COUNT
 }
 
-/// The time of one run: the fastest of some rounds, which other work of the machine disturbs least.
+/// Returns the time of one run: the fastest of several rounds, because other work of the machine affects it least.
 fn time(mut run: impl FnMut()) -> Duration {
     const ROUNDS: u32 = 30;
     const TURNS: u32 = 1_000;
@@ -284,7 +285,7 @@ struct Shared {
     template: String,
 }
 
-/// The templates that Go has timed, in ours.
+/// Times the templates that Go has timed.
 fn beside_go() {
     let hack = concat!(env!("CARGO_MANIFEST_DIR"), "/../../hack/go-templates");
     let read = |file: &str| fs::read_to_string(format!("{hack}/{file}")).unwrap();
@@ -316,9 +317,9 @@ fn beside_go() {
     }
 }
 
-/// How long each bomb takes, and what is said of it.
+/// Prints the time and the error of each bomb.
 fn ends_of_bombs() {
-    println!("\n what must not take longer than 100 ms");
+    println!("\n inputs that must be refused within 100 ms");
     for bomb in bombs::BOMBS {
         let input = bomb.input();
         let start = Instant::now();

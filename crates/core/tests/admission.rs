@@ -53,7 +53,7 @@ fn compiled(text: &str, definitions: &[Value]) -> Result<(Plan, Vec<String>), Di
     Ok((plan, warnings.collect()))
 }
 
-/// The plan of a Katalog, which is valid.
+/// Returns the plan of a valid Katalog.
 fn plan(text: &str, definitions: &[Value]) -> Plan {
     match compiled(text, definitions) {
         Ok((plan, _)) => plan,
@@ -95,14 +95,14 @@ fn created(plan: &Arc<OperatorPlan>, object: &Value) -> AdmissionVerdict {
     judged(plan, &review(Operation::Create, object, &Value::Null))
 }
 
-/// The denials, as `rule: message`.
+/// Returns the denials, as `rule: message`.
 fn denials(verdict: &AdmissionVerdict) -> Vec<String> {
     let line =
         |denial: &orkestra_core::admission::Denial| format!("{}: {}", denial.rule, denial.message);
     verdict.denials.iter().map(line).collect()
 }
 
-/// Applies a patch, independently of how it was made.
+/// Applies a patch with code that is independent of the code that created it.
 fn patched(object: &Value, verdict: &AdmissionVerdict) -> Value {
     let mut object = object.clone();
     for op in &verdict.patch {

@@ -1,11 +1,11 @@
-//! Whatever a template, a document or a Katalog does, it ends soon and takes little memory.
+//! Limits: every template, document and Katalog ends soon and uses little memory.
 //!
-//! Peak memory is that of a process, so each bomb goes off in one of its own: this test program, run again.
+//! Peak memory is measured for a process. So each bomb runs in a separate process, which is this test program.
 
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a bomb that is not refused is what the tests look for"
+    reason = "the tests fail by panicking"
 )]
 
 mod bombs;
@@ -15,16 +15,16 @@ use std::{env, fs, process::Command, time::Duration};
 
 use bombs::BOMBS;
 
-/// Names the bomb that a process of its own lets go off.
+/// The environment variable that names the bomb for the separate process.
 const BOMB: &str = "ORKESTRA_BOMB";
 
-/// 100 ms are promised of an optimised build; tests are none, and what a processor does in that time differs.
+/// The guarantee is 100 ms for an optimised build. Tests are not optimised, and processors differ in speed.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 10_000 } else { 400 });
 
-/// 64 MiB are promised.
+/// The guarantee is 64 MiB.
 const MOST_KIB: u64 = 64 << 10;
 
-/// The most memory that this process ever had, in KiB.
+/// Returns the peak memory of this process, in KiB.
 fn peak_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -32,10 +32,10 @@ fn peak_kib() -> u64 {
     number.unwrap().parse().unwrap()
 }
 
-/// The time that this process had a processor, to a hundredth of a second: others may keep the machine busy.
+/// Returns the CPU time of this process in steps of a hundredth of a second. Other processes do not affect it.
 fn busy() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
-    // The name before the other fields may hold spaces.
+    // The name before the other fields may contain spaces.
     let (_, fields) = stat.rsplit_once(')').unwrap();
     let ticks = |at| -> u64 { fields.split_whitespace().nth(at).unwrap().parse().unwrap() };
     Duration::from_millis((ticks(11) + ticks(12)) * 10)
@@ -67,7 +67,7 @@ fn every_bomb_ends_in_an_error_soon_and_in_little_memory() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The part of the test above that runs in a process of its own; without a bomb it does nothing.
+/// The part of the test above that runs in a separate process. Without the environment variable it does nothing.
 #[test]
 fn the_bomb_that_is_named_goes_off() {
     let Ok(name) = env::var(BOMB) else {

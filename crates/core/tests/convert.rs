@@ -1,7 +1,7 @@
-//! Documents in today's spelling: one file in `inputs/convert` is one case, what comes of it stands beside it as `.out`.
-//! What holds for any document is looked at for every YAML file of the repository.
+//! Conversion of documents to the current spelling. One file in `inputs/convert` is one case; the `.out` file with the same name
+//! has the expected result. The properties that hold for all documents are checked for every YAML file of the repository.
 //!
-//! `UPDATE=1 cargo test -p orkestra-core --test convert` writes the expected files anew.
+//! `UPDATE=1 cargo test -p orkestra-core --test convert` writes the expected files again.
 
 #![expect(
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ fn core() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every YAML file of a folder and below it.
+/// Adds every YAML file in a folder and below it.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -46,7 +46,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Every YAML file of the repository that may hold a document and can be parsed, with its text and what becomes of it.
+/// Returns every YAML file of the repository that may contain a document and can be parsed, with its text and its conversion.
 fn all() -> &'static [(String, String, Converted)] {
     static ALL: LazyLock<Vec<(String, String, Converted)>> = LazyLock::new(convert_all);
     &ALL
@@ -91,7 +91,7 @@ fn every_case_becomes_what_stands_beside_it() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// What a document means, and what is wrong with it other than its spelling. Places differ.
+/// Returns the meaning of a document, and its problems other than the spelling. Positions are left out, because they differ.
 fn meaning(source: &Source) -> String {
     let others = |problems: Vec<Diagnostic>| {
         let is_spelling =
@@ -181,9 +181,9 @@ fn converting_again_changes_nothing() {
     }
 }
 
-/// Files that keep an old spelling, each for a reason.
+/// Files that keep an old spelling, with the reason for each.
 const KEPT: &[&str] = &[
-    // an item with an anchor becomes the value of a key
+    // an item with an anchor cannot be converted to the value of a key
     "anchors-that-stay.yaml",
 ];
 
@@ -212,7 +212,7 @@ fn no_old_spelling_is_left_but_what_is_set_twice() {
     }
 }
 
-/// The lines that begin with `#`, without their indentation, sorted.
+/// Returns the lines that begin with `#`, without their indentation, sorted.
 fn comments(text: &str) -> Vec<&str> {
     let lines = text.lines().map(str::trim);
     let mut comments: Vec<&str> = lines.filter(|line| line.starts_with('#')).collect();
@@ -230,7 +230,7 @@ fn every_comment_survives() {
     }
 }
 
-/// The text with a comment of its own before every line that may be an entry.
+/// Returns the text with a comment before every line that may be an entry.
 fn commented(text: &str) -> String {
     let mut result = String::new();
     for (number, line) in text.lines().enumerate() {
@@ -272,7 +272,7 @@ fn comments_on_every_line_change_nothing_and_survive() {
     assert!(looked_at > 20, "{looked_at}");
 }
 
-/// Where a schema refuses a value.
+/// Returns the path at which a schema refuses a value.
 fn refusal(value: &Value, schema: &Value, path: &str) -> Option<String> {
     let is_word = schema["type"] == "string";
     if is_word && !(value.is_string() || value.is_null()) {

@@ -1,4 +1,4 @@
-//! The inputs that fuzzing kept, run again: `corpus/<target>/` holds one input a file.
+//! The inputs that fuzzing has kept, as tests. `corpus/<target>/` holds one input per file.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,7 +11,7 @@ mod targets;
 
 use std::{fs, path::Path};
 
-/// Runs a target over its corpus.
+/// Runs a target with each input of its corpus.
 fn replay(target: &str, run: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/corpus")
@@ -19,7 +19,7 @@ fn replay(target: &str, run: fn(&[u8])) {
     let mut inputs = 0;
     for entry in fs::read_dir(folder).unwrap() {
         let file = entry.unwrap().path();
-        // The name is shown when the input breaks something.
+        // Print the name, so that the output of a failed test names the input.
         println!("{}", file.display());
         run(&fs::read(&file).unwrap());
         inputs += 1;

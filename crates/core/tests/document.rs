@@ -1,6 +1,6 @@
-//! One file in `inputs/document` is one case; what reading it gives is beside it, as `.out`.
+//! Reading of documents. One file in `inputs/document` is one case; the `.out` file with the same name has the expected result.
 //!
-//! `UPDATE=1 cargo test -p orkestra-core --test document` writes the expected files anew.
+//! `UPDATE=1 cargo test -p orkestra-core --test document` writes the expected files again.
 
 #![expect(
     clippy::unwrap_used,
@@ -81,7 +81,7 @@ fn every_case_gives_what_stands_beside_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A structural schema in words of JSON Schema.
+/// Translates a structural schema to plain JSON Schema.
 fn plain(schema: &Value) -> Value {
     let Some(object) = schema.as_object() else {
         return schema.clone();
@@ -109,7 +109,7 @@ fn plain(schema: &Value) -> Value {
     Value::Object(plain)
 }
 
-/// Every YAML file of a folder and below it.
+/// Adds every YAML file in a folder and below it.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -122,7 +122,7 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What loads is taken by the API server, but for operators as a list, of which the author is told.
+/// The API server accepts every document that loads, except operators as a list, for which the author gets a warning.
 #[test]
 fn every_document_that_loads_is_valid_by_its_definition() {
     let definitions = orkestra_core::api::crds();
@@ -177,7 +177,7 @@ fn the_committed_definitions_are_those_of_the_types() {
         let committed = fs::read_to_string(&file).unwrap_or_default();
         assert_eq!(committed, generated, "run this test with UPDATE=1");
     }
-    // Beside the definitions, the folder holds the Kustomization that lists them.
+    // The folder also holds the Kustomization that lists the definitions.
     let files = fs::read_dir(&folder).unwrap();
     let yaml = files.filter(|file| {
         let path = file.as_ref().unwrap().path();
@@ -191,7 +191,7 @@ fn the_definitions_are_the_same_a_hundred_times() {
     let printed = || serde_json::to_string(&orkestra_core::api::crds()).unwrap();
     let first = printed();
     for turn in 1..100 {
-        assert!(printed() == first, "they differ in turn {turn}");
+        assert!(printed() == first, "the definitions differ in turn {turn}");
     }
 }
 
@@ -210,7 +210,7 @@ fn an_object_reads_as_the_file_does() {
     }
 }
 
-/// Without positions, and in no order: objects have no order of keys.
+/// Returns the messages without positions, sorted, because objects have no order of keys.
 fn messages(problems: &Diagnostics) -> Vec<String> {
     let one = |problem: &Diagnostic| format!("{} {}", problem.path, problem.message);
     let mut all: Vec<String> = problems.iter().map(one).collect();
@@ -294,8 +294,7 @@ fn refused_quickly(text: &str) -> String {
     let start = Instant::now();
     let problems = read_stream("bomb.yaml", text).unwrap_err();
     let took = start.elapsed();
-    // Unoptimised, the parser is ten times as slow, and test machines are shared: without limits these
-    // texts take hours.
+    // An unoptimised parser is ten times slower, and test machines are shared. Without limits these texts take hours.
     let limit = if cfg!(debug_assertions) { 10_000 } else { 100 };
     assert!(took < Duration::from_millis(limit), "{took:?}");
     problems.to_string()

@@ -1,4 +1,4 @@
-//! The fields of the language are all there: lists in `inputs/fields`, a file a kind.
+//! All fields of the language are known: lists in `inputs/fields`, one file for each kind.
 
 #![expect(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use orkestra_core::api::shape::{ObjectShape, Shape};
 use orkestra_core::document::DocumentKind;
 use orkestra_core::document::aliases::ALIASES;
 
-/// The lines of a list, with `{a,b}` written out.
+/// Returns the lines of a list, with `{a,b}` expanded.
 fn paths(file: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/fields");
     let text = fs::read_to_string(folder.join(file)).unwrap();
@@ -69,7 +69,7 @@ fn every_field_of_the_language_is_known() {
     assert!(lost.is_empty(), "{}", lost.join("\n"));
 }
 
-/// Every map of a shape once.
+/// Adds every map of a shape once.
 fn objects<'a>(shape: &'a Shape, seen: &mut BTreeSet<String>, found: &mut Vec<&'a ObjectShape>) {
     match shape {
         Shape::List(item) => objects(item, seen, found),

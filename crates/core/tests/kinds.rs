@@ -1,8 +1,8 @@
-//! Each kind of child with a short form, from a Katalog that sets every field of it: the objects that it makes, against
-//! Kubernetes' own schemas, and the rights that they need.
+//! The objects and permissions of each kind with a short form. A Katalog sets every field of the kind; its objects are checked
+//! against Kubernetes' own schemas, and its permissions against the expected ones.
 //!
-//! The same Katalogs run on a genuine control plane: `tests/it/kinds/mod.rs`. `UPDATE=1 cargo test -p orkestra-core --test
-//! kinds` writes the expected objects anew.
+//! The same Katalogs run on a genuine control plane: `tests/it/kinds/mod.rs`. `UPDATE=1 cargo test -p orkestra-core --test kinds`
+//! writes the expected objects again.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-/// Fields of which another fixture has a form that excludes them, or that another test is about.
+/// Fields that cannot be combined with those of the fixture, or that another test covers.
 const ELSEWHERE: [&str; 8] = [
     "forEach",
     "namespace",
@@ -41,7 +41,7 @@ const ELSEWHERE: [&str; 8] = [
     "autoscale",
 ];
 
-/// Fields whose own tests are about how Secrets and copies live: they exclude what is set here.
+/// Fields of Secrets and copies, which other tests cover. They cannot be combined with the fields of the fixture.
 const OF_DATA: [&str; 10] = [
     "allowedSources",
     "fromConfigMap",
@@ -59,7 +59,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/inputs/kinds")
 }
 
-/// The lists of a block, with the fields of their entries that work.
+/// Returns the lists of a block, with the supported fields of their entries.
 fn lists() -> BTreeMap<String, BTreeSet<String>> {
     let Shape::Object(block) = Shape::of::<Lifecycle>() else {
         panic!("a block is a map");
@@ -107,7 +107,7 @@ fn fixture(list: &str) -> Fixture {
     let spec = &documents.katalogs[0].spec;
     let compiled = compile::katalog(&reference, spec, &Schemas::default(), &Library::default());
     let (plan, mut warnings) = compiled.unwrap_or_else(|problems| panic!("{list}: {problems}"));
-    // The roles are those of other fixtures.
+    // The roles are declared by other fixtures.
     warnings.retain(|warning| warning.code != Code::UnknownRole);
     assert!(warnings.is_empty(), "{list}: {warnings:?}");
     let mut cr = cr.tree.to_json();
@@ -143,7 +143,7 @@ fn every_kind_has_a_fixture_that_sets_every_field() {
             !set.contains(*field) && !elsewhere.into_iter().any(|known| known == field)
         };
         let missing: Vec<&String> = fields.iter().filter(is_missing).collect();
-        // A bound and a profile, a Service's one port and several, exclude each other: they are in entries of their own.
+        // Fields that exclude each other, such as a bound and a profile, are set in separate entries.
         assert!(missing.is_empty(), "{list}: {missing:?}");
     }
 }

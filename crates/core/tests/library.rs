@@ -1,7 +1,7 @@
-//! Katalogs that take something from elsewhere: one folder in `inputs/library/` is one case. Its `katalog.yaml` is
-//! compiled with the files that it names; what comes of it stands beside it.
+//! Katalogs that import from other files. One folder in `inputs/library/` is one case: its `katalog.yaml` is compiled with the
+//! files that it names. The expected result is in the same folder.
 //!
-//! `UPDATE=1 cargo test -p orkestra-core --test library` writes the expected files anew; read the diff.
+//! `UPDATE=1 cargo test -p orkestra-core --test library` writes the expected files again; read the diff.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ fn cases(folder: &str) -> Vec<PathBuf> {
     cases
 }
 
-/// What the first Katalog of `documents` takes from elsewhere, read from the folder of the case.
+/// Returns the imports of the first Katalog of `documents`, read from the folder of the case.
 fn library(case: &Path, documents: &Documents) -> Library {
     let spec = &documents.katalogs[0].spec;
     let mut library = Library::default();

@@ -1,10 +1,10 @@
-//! What records take, counted at the allocator: `cargo test -p orkestra-core --test memory -- --nocapture` prints it.
+//! The memory of records, counted at the allocator: `cargo test -p orkestra-core --test memory -- --nocapture` prints it.
 //!
-//! A binary of its own with one test, so that nobody else allocates meanwhile.
+//! A separate binary with a single test, so that no other test allocates memory at the same time.
 #![expect(
     clippy::unwrap_used,
     clippy::cast_possible_wrap,
-    reason = "a fixture that cannot be read is a fault of the test; no count comes near the sign"
+    reason = "a fixture that cannot be read is a fault of the test; no count reaches the sign bit"
 )]
 
 use std::{alloc::System, fs, path::Path as File, sync::Arc};
@@ -20,16 +20,16 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Custom resources, each with a child of each kind.
+/// The number of custom resources, each with a child of each kind.
 const COUNT: usize = 1000;
-/// Bytes of a child's record, with its name and its share of what siblings share.
+/// The limit for the bytes of a child's record, with its name and its share of data that siblings share.
 const MOST_A_CHILD: usize = 275;
-/// Bytes of the record of a custom resource whose spec and status are read as a whole.
+/// The limit for the bytes of a custom resource's record whose spec and status are read as a whole.
 const MOST_A_CR: usize = 1300;
 
 fn live() -> isize {
     let stats = ALLOCATOR.stats();
-    // What a reallocation adds or gives back is in both counts already.
+    // Both counts already include the growth and shrinkage of reallocations.
     stats.bytes_allocated as isize - stats.bytes_deallocated as isize
 }
 
@@ -37,10 +37,10 @@ fn uid(number: usize) -> String {
     format!("0f6a3c52-8a5e-4a0e-9d6e-{number:012x}")
 }
 
-/// Bytes for each of what is made, all of it held.
+/// Returns the bytes for each created value, while all of them exist.
 fn bytes_each<R>(make: impl Fn(usize) -> R) -> usize {
     let mut all: Vec<Arc<R>> = Vec::with_capacity(COUNT);
-    // What is shared by all is there before.
+    // Allocate data that all values share before the measurement.
     let first = make(COUNT);
     let before = live();
     all.extend((0..COUNT).map(|number| Arc::new(make(number))));
@@ -49,7 +49,7 @@ fn bytes_each<R>(make: impl Fn(usize) -> R) -> usize {
     usize::try_from(took).unwrap() / COUNT
 }
 
-/// An object as a genuine API server has it, of the custom resource of that number.
+/// Returns an object in the form of a genuine API server, owned by the custom resource with this number.
 fn child(file: &str, number: usize) -> String {
     let folder = File::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/pass/genuine");
     let text = fs::read_to_string(folder.join(file)).unwrap();

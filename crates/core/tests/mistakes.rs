@@ -1,8 +1,8 @@
-//! One file in `inputs/mistakes` is one mistake as a user makes it; what is told of it stands beside it, as `.out`. The
-//! samples of every diagnostic code are executed the same way.
+//! Diagnostics of mistakes. One file in `inputs/mistakes` is one mistake of a user; the `.out` file with the same name has the
+//! expected diagnostics. The samples of every diagnostic code are checked in the same way.
 //!
-//! `UPDATE=1 cargo test -p orkestra-core --test mistakes` writes the expected files anew; read them as a reviewer: is the
-//! place exactly that of the mistake, is the message plain, does the hint name the remedy?
+//! `UPDATE=1 cargo test -p orkestra-core --test mistakes` writes the expected files again. Review them: is the position exactly
+//! that of the mistake, is the message plain, does the hint name the fix?
 
 #![allow(
     clippy::unwrap_used,
@@ -27,19 +27,19 @@ use orkestra_core::{
     value::Node,
 };
 
-/// Codes that are told by what reads files, outside of this package; its tests execute their samples.
+/// Codes that are reported by the code that reads files, outside of this package. The tests of that code check their samples.
 const OF_FILES: [Code; 3] = [Code::Unreadable, Code::SameNameTwice, Code::CrdFile];
 
-/// Codes of fields that are checked and not built yet: their samples are told that, too.
+/// Codes of fields that are checked but not supported yet: their samples report that, too.
 const OF_LATER: [Code; 2] = [Code::UnknownOperator, Code::DependencyCircle];
 
-/// Codes of custom resources: there too.
+/// Codes of custom resources, whose samples are also checked there.
 const OF_RESOURCES: [Code; 2] = [Code::NotOperated, Code::CannotRender];
 
-/// Codes of objects of a cluster: their samples are merged as such.
+/// Codes of objects in a cluster: their samples are merged as such objects.
 const OF_CLUSTER: [Code; 1] = [Code::PathInCluster];
 
-/// The problems of a Komposer of a cluster before any source is fetched.
+/// Returns the problems of a Komposer in a cluster before any source is fetched.
 fn check_in_cluster(text: &str) -> Diagnostics {
     let stream = parse_stream("wrong.yaml", text);
     let (komposer, warnings) = read_komposer(&stream.sources[0]).unwrap();
@@ -51,8 +51,8 @@ fn check_in_cluster(text: &str) -> Diagnostics {
     found
 }
 
-/// Everything that is told of a text without a cluster: parsing, reading, compiling. Definitions in it are known to all
-/// of its Katalogs, and `crdFile` names the last of them.
+/// Returns all problems of a text without a cluster: parsing, reading, compiling. Definitions in it are known to all of its
+/// Katalogs, and `crdFile` names the last of them.
 fn check(file: &str, text: &str) -> Diagnostics {
     let stream = parse_stream(file, text);
     let (definitions, others): (Vec<Source>, Vec<Source>) = stream
@@ -90,7 +90,7 @@ fn check(file: &str, text: &str) -> Diagnostics {
     for source in &komposers {
         found.extend(read_komposer(source).map_or_else(|problems| problems.0, |(_, found)| found));
     }
-    // Without a Motif that cannot be read, what else is said of a Katalog may follow from that.
+    // If a Motif cannot be read, other problems of a Katalog may only follow from that.
     let all_read = motifs.len() == declared;
     for source in &others {
         found.extend(if all_read {
@@ -142,7 +142,7 @@ fn check_one(source: &Source, definitions: &[CrdShape], motifs: &[MotifDocument]
     found
 }
 
-/// What a Katalog takes from the Motifs of its own file; there are no others.
+/// Returns the imports of a Katalog from the Motifs of its own file; there are no other Motifs.
 fn library(spec: &KatalogSpec, motifs: &[MotifDocument]) -> Library {
     let mut library = Library::default();
     loop {
@@ -186,7 +186,7 @@ fn files(extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The line of a problem in an expected file.
+/// Returns the line of a problem in an expected file.
 fn line(problem: &Diagnostic) -> String {
     let unnamed = Diagnostic {
         file: None,
@@ -228,7 +228,7 @@ fn every_mistake_is_reported_at_its_place() {
     assert!(stray.is_empty(), "{stray:?}");
 }
 
-/// How the names of fixtures begin that show what people type who know other systems, or who make a slip.
+/// The prefixes of fixtures with typing mistakes, and with the habits of users of other systems.
 const TYPED: [&str; 16] = [
     "amount-",
     "cluster-scoped-",
@@ -312,7 +312,7 @@ fn every_wrong_sample_has_its_problem_and_no_other_and_every_correct_one_has_non
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Samples of the seeds that are wrong as printed, with the code that says so.
+/// Samples of the seeds that are wrong as published, with the code of the problem.
 const BROKEN_SEEDS: [(&str, Code); 5] = [
     ("seed-cross", Code::Syntax),
     ("seed-lost-indentation", Code::LostIndentation),
@@ -337,7 +337,7 @@ fn nothing_is_reported_of_the_seeds_but_what_is_broken_and_what_is_not_built() {
             seeds.map(|(_, code)| *code)
         };
         let found = check(&stem, &fs::read_to_string(&path).unwrap());
-        // The definitions that they name are files of their own.
+        // The definitions that they name are in separate files.
         let is_built = |problem: &&Diagnostic| {
             let later = [Code::NotSupportedYet, Code::NoApiTypes].contains(&problem.code);
             !later && !problem.message.contains("not supported yet")

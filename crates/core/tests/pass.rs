@@ -1,7 +1,7 @@
-//! The pure pass, from a Katalog's text to intents, writes and status patches.
+//! The pure pass: from a Katalog's text to intents, writes and status patches.
 //!
-//! `pass/server.rs` stands for the API server: it keeps `managedFields` as a genuine one does. `pass/world.rs` runs whole
-//! passes against it, `pass/operator.rs` compiles Katalogs and makes custom resources.
+//! `pass/server.rs` simulates the API server, including `managedFields`. `pass/world.rs` runs whole passes against it.
+//! `pass/operator.rs` compiles Katalogs and creates custom resources.
 
 #![allow(
     clippy::unwrap_used,

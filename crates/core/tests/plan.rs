@@ -1,6 +1,6 @@
-//! Katalogs to plans: one file in `inputs/plan/` is one case, what comes of it stands beside it.
+//! Compiling of Katalogs to plans. One file in `inputs/plan/` is one case, with the expected results in files of the same name.
 //!
-//! `UPDATE=1 cargo test -p orkestra-core --test plan` writes the expected files anew; read the diff.
+//! `UPDATE=1 cargo test -p orkestra-core --test plan` writes the expected files again; read the diff.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-/// The cases in a folder, sorted.
+/// Returns the cases in a folder, sorted.
 fn cases(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/inputs/plan")
@@ -47,7 +47,7 @@ fn cases(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The plan of a `spec` in YAML.
+/// Returns the plan of a `spec` in YAML.
 fn plan_of(spec: &str) -> Plan {
     let spec: Value = serde_saphyr::from_str(spec).unwrap();
     let spec = serde_json::from_value(spec).unwrap();
@@ -56,7 +56,7 @@ fn plan_of(spec: &str) -> Plan {
     plan
 }
 
-/// An entry whose kind is called `kind` and that makes a `ConfigMap` with one text.
+/// Returns an entry of the kind `kind`, with a `ConfigMap` that contains one text.
 fn entry(name: &str, kind: &str, text: &str) -> String {
     let plural = kind.to_lowercase() + "s";
     format!(
@@ -142,7 +142,7 @@ fn the_manifests_are_a_namespace_an_account_and_a_role_and_binding_each() {
     }
 }
 
-/// A case: the document, the Katalog's `spec` in it, and the definitions that are known under `definitions`.
+/// Reads a case: the document, the Katalog's `spec` in it, and the definitions under `definitions`.
 fn read(file: &Path) -> (Tree, KatalogSpec, Schemas) {
     let text = fs::read_to_string(file).unwrap();
     let shown = file.file_name().unwrap().to_str().unwrap();
@@ -177,7 +177,7 @@ fn katalog() -> KatalogRef {
     KatalogRef::new("gardens".into(), "ponds".into())
 }
 
-/// Compares with what stands beside the case.
+/// Compares the result with the expected file of the case.
 fn expect(case: &Path, extension: &str, found: &str, failures: &mut Vec<String>) {
     let file = case.with_extension(extension);
     if std::env::var_os("UPDATE").is_some() {

@@ -1,7 +1,7 @@
-//! The reference of every field: its pages are current, its samples do what they say, and the schema for editors agrees
-//! with the check of documents.
+//! The reference of every field: its pages are current, its samples behave as described, and the schema for editors agrees with
+//! the check of documents.
 //!
-//! `UPDATE=1 cargo test -p orkestra-core --test reference` writes the pages anew.
+//! `UPDATE=1 cargo test -p orkestra-core --test reference` writes the pages again.
 
 #![expect(
     clippy::unwrap_used,
@@ -86,7 +86,7 @@ fn every_link_of_the_pages_leads_somewhere() {
     }
 }
 
-/// Everything that reading and compiling say.
+/// Returns all problems that reading and compiling report.
 fn problems(block: &PageBlock) -> Diagnostics {
     let (documents, warnings) = match read_stream("sample.yaml", block.sample) {
         Ok(read) => read,
@@ -111,7 +111,7 @@ fn problems(block: &PageBlock) -> Diagnostics {
     all
 }
 
-/// Blocks whose samples need a file beside them: a Motif.
+/// Blocks whose samples need another file: a Motif.
 const NOT_ALONE: [&str; 1] = ["Imports"];
 
 #[test]
@@ -159,7 +159,7 @@ fn validators() -> [(DocumentKind, Validator); 3] {
     })
 }
 
-/// What the schema for editors says of the documents of a text.
+/// Returns the errors that the schema for editors reports for the documents of a text.
 fn said(validators: &[(DocumentKind, Validator)], text: &str) -> Vec<String> {
     let mut said = Vec::new();
     for source in parse_stream("file.yaml", text).sources {
@@ -209,7 +209,7 @@ fn the_schema_takes_all_samples_and_examples() {
     }
 }
 
-/// A mistake that a schema can see is one for the check and for the schema.
+/// A mistake that a schema can detect is reported by the check and by the schema.
 #[test]
 fn the_schema_refuses_what_the_check_refuses() {
     let validators = validators();
@@ -235,7 +235,7 @@ fn the_schema_refuses_what_the_check_refuses() {
                 && seen.contains(&problem.code)
                 && !problem.message.ends_with("has no value")
         });
-        // To the schema, nothing (null) is the same as left out.
+        // For the schema, a null value is the same as an absent field.
         let is_null = name == "envelope-crds-empty.yaml";
         let is_parsed = !problems.iter().any(|problem| problem.code == Code::Syntax);
         let sources = parse_stream(&name, &text).sources;

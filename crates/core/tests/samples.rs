@@ -1,5 +1,5 @@
-//! Every Katalog that a document or an example shows compiles, without a warning; every template gives what is written
-//! below it.
+//! Samples: every Katalog in a document or an example compiles without a warning, and every template gives the result that is
+//! written below it.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use orkestra_core::{
     value::Node,
 };
 
-/// Compiles the Katalogs of `text`; gives how many there were, or everything that is wrong with them.
+/// Compiles the Katalogs of `text`. Returns their number, or all problems.
 fn compile_all(file: &str, text: &str) -> Result<usize, Diagnostics> {
     let (documents, warnings) = read_stream(file, text)?;
     assert!(warnings.is_empty(), "{file}: {warnings:?}");
@@ -41,7 +41,7 @@ fn compile_all(file: &str, text: &str) -> Result<usize, Diagnostics> {
     Ok(documents.katalogs.len())
 }
 
-/// The definitions that the entries of a Katalog name, beside its file.
+/// Returns the definitions that the entries of a Katalog name, read from the folder of its file.
 fn definitions(file: &str, katalog: &KatalogDocument) -> Schemas {
     let mut schemas = Schemas::default();
     for (name, entry) in &katalog.spec.crds {
@@ -56,7 +56,7 @@ fn definitions(file: &str, katalog: &KatalogDocument) -> Schemas {
     schemas
 }
 
-/// The files that a Katalog takes something from, beside its own.
+/// Returns the imports of a Katalog, read from the folder of its file.
 fn library(file: &str, katalog: &KatalogDocument) -> Library {
     let mut library = Library::default();
     loop {
@@ -75,7 +75,7 @@ fn library(file: &str, katalog: &KatalogDocument) -> Library {
     }
 }
 
-/// The fenced YAML blocks of a Markdown text that are whole Katalogs.
+/// Returns the fenced YAML blocks of a Markdown text that are complete Katalogs.
 fn katalogs(markdown: &str) -> Vec<&str> {
     let blocks = markdown.split("```yaml\n").skip(1);
     let blocks = blocks.filter_map(|rest| rest.split("```").next());
@@ -93,8 +93,8 @@ fn the_katalogs_that_documents_show_compile() {
     let mut shown = 0;
     let documents = fs::read_dir(root().join("docs")).unwrap();
     let mut files: Vec<_> = documents.map(|entry| entry.unwrap().path()).collect();
-    // Their samples are executed with what is said of them: half are wrong, or not supported yet. See `mistakes.rs` and
-    // `reference.rs`. The sample of composing.md is what `ork render` prints, which a test of that command compares.
+    // The samples of these documents are half wrong or not supported yet; `mistakes.rs` and `reference.rs` check them. The sample
+    // of composing.md is output of `ork render`, which a test of that command compares.
     let elsewhere = ["composing.md", "diagnostics.md", "katalog.md", "motif.md"];
     files.retain(|file| file.is_file() && !elsewhere.iter().any(|name| file.ends_with(name)));
     files.push(root().join("README.md"));
@@ -124,7 +124,7 @@ fn each_system_that_people_come_from_has_a_table_and_a_sample_on_both_sides() {
         );
         assert_eq!(katalogs(section).len(), 1, "{name}");
         assert!(section.contains("\nNot supported: "), "{name}");
-        // What stands beside is a document that YAML reads, or Go.
+        // The blocks of the other system are valid YAML, or Go.
         let blocks = section.split("```yaml\n").skip(1);
         let blocks = blocks.filter_map(|rest| rest.split("```").next());
         let theirs: Vec<&str> = blocks

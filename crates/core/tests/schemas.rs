@@ -1,4 +1,4 @@
-//! The shipped schemas of Kubernetes' own kinds, against what else is known of these.
+//! The shipped schemas of Kubernetes' own kinds, compared with other sources.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use serde_json::json;
 #[test]
 fn plurals_and_scopes_are_those_of_the_table() {
     for known in BuiltIn::new().kinds() {
-        // It can be listed and nothing else.
+        // A `ComponentStatus` can only be listed.
         if known.kind == "ComponentStatus" {
             continue;
         }
@@ -34,7 +34,8 @@ fn plurals_and_scopes_are_those_of_the_table() {
     }
 }
 
-/// What the API server takes, and what of our own is applied, is no mistake where it is written out as a child.
+/// Objects that the API server accepts, and objects that Orkestra itself applies, are no mistake when they are written as a
+/// child.
 #[test]
 fn objects_that_a_server_takes_raise_no_alarm() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,4 @@
-//! The parts of a release: the same bytes in every folder, read by what reads them elsewhere.
+//! The parts of a release: they contain the same bytes in every folder, and standard tools can read them.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ fn source() -> Source {
     }
 }
 
-/// The files of a layer: mode, owner, time and content.
+/// Returns the files of a layer: mode, owner, time and content.
 fn unpack(layer: &[u8]) -> BTreeMap<String, (u32, u64, u64, Vec<u8>)> {
     let mut archive = ::tar::Archive::new(flate2::read::GzDecoder::new(layer));
     let mut files = BTreeMap::new();
@@ -139,7 +139,7 @@ fn archives_do_not_depend_on_the_order_of_their_files() {
     let archive = tar(&files, moment).unwrap();
     assert_eq!(archive, tar(&turned, moment).unwrap());
     let packed = gzip(&archive).unwrap();
-    // No time, no name, an unknown system.
+    // The header has no time, no name and an unknown system.
     assert_eq!(packed[3..8], [0, 0, 0, 0, 0]);
     assert_eq!(packed[9], 255);
 }
@@ -164,7 +164,7 @@ fn the_labels_of_the_containerfile_are_those_of_the_image() {
     assert!(text.contains(&format!("/{ROOTS} /{ROOTS}")), "CA roots");
 }
 
-/// What cargo says of the packages for this machine: others need not have been downloaded.
+/// Returns cargo's metadata of the packages for this machine. Packages of other targets may not be downloaded.
 fn metadata() -> Value {
     let target = env::consts::ARCH.to_owned() + "-unknown-linux-gnu";
     let output = Command::new(env!("CARGO"))
@@ -219,7 +219,7 @@ fn the_bill_lists_what_is_linked_with_the_checksums_of_the_lock_file() {
     let paths = bill.to_string();
     assert!(
         !paths.contains(env!("CARGO_MANIFEST_DIR")),
-        "the bill names no path of this machine"
+        "the SBOM contains a path of this machine"
     );
     let known: Vec<&Value> = components.iter().map(|one| &one["bom-ref"]).collect();
     for node in bill["dependencies"].as_array().unwrap() {

@@ -1,4 +1,4 @@
-//! Where the control plane's binaries are: `hack/control-plane/build` knows, and builds what is missing.
+//! The folder of the control plane's binaries. `hack/control-plane/build` prints it and builds missing binaries.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,9 +12,9 @@ pub struct Assets {
 }
 
 impl Assets {
-    /// Finds the binaries, building them first where that was not done yet (about six minutes on two cores, once a machine).
+    /// Finds the binaries. If they are missing, it builds them first (about six minutes on two cores, once for each machine).
     ///
-    /// The environment variable `KUBEBUILDER_ASSETS` names a folder of ready ones; then nothing is built.
+    /// If the environment variable `KUBEBUILDER_ASSETS` names a folder with the binaries, nothing is built.
     pub fn find() -> Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hack/control-plane/build");
         let output = Command::new(&script)
@@ -32,12 +32,12 @@ impl Assets {
         })
     }
 
-    /// The folder, for a person's `PATH`.
+    /// Returns the folder, for example to add it to `PATH`.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The path of the binary `name`.
+    /// Returns the path of the binary `name`.
     pub fn binary(&self, name: &str) -> Result<PathBuf> {
         let path = self.folder.join(name);
         if !path.is_file() {
@@ -49,7 +49,7 @@ impl Assets {
         Ok(path)
     }
 
-    /// kwok's stage files: what a fake node and its pods go through.
+    /// Returns kwok's stage files, which define the states of a fake node and its pods.
     pub(crate) fn stages(&self) -> Result<Vec<PathBuf>> {
         let folder = self.folder.join("stages");
         let entries = std::fs::read_dir(&folder).with_context(|| {

@@ -1,4 +1,4 @@
-//! Who asked the API server for what, from its audit log.
+//! The requests to the API server and their users, read from its audit log.
 
 use std::collections::HashSet;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-/// Everything is logged, without bodies. A request is told when it is answered; a watch when it starts (and, left out here, when it ends).
+/// Logs every request, without bodies. A request is logged when it is answered; a watch when it starts. The log line for the end
+/// of a watch is skipped by the reader.
 pub(crate) const POLICY: &str = "apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -22,7 +23,7 @@ pub struct AuditEvent {
     pub stage: String,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; for other paths the HTTP method in small letters.
     pub verb: String,
-    /// Who asked.
+    /// The user that sent the request.
     pub user: String,
     /// The client's `User-Agent`; empty if it sent none.
     pub user_agent: String,
@@ -30,7 +31,7 @@ pub struct AuditEvent {
     pub group: String,
     /// The resource's plural name; empty for a path such as `/version`.
     pub resource: String,
-    /// `status`, `scale` and the like; empty if the object itself was meant.
+    /// `status`, `scale` or another subresource; empty if the request was for the object itself.
     pub subresource: String,
     /// The object's namespace; empty if it has none.
     pub namespace: String,
@@ -38,16 +39,16 @@ pub struct AuditEvent {
     pub name: String,
     /// The HTTP status of the answer.
     pub code: u16,
-    /// Why it was refused; empty if it was not.
+    /// The reason of a refusal; empty if the request was not refused.
     pub message: String,
-    /// Path and query as the client sent them.
+    /// The path and query as the client sent them.
     pub uri: String,
-    /// When the request came in.
+    /// The time at which the API server received the request.
     pub timestamp: jiff::Timestamp,
 }
 
 impl AuditEvent {
-    /// Whether the request writes.
+    /// Returns true if the request is a write.
     pub fn is_write(&self) -> bool {
         matches!(
             self.verb.as_str(),
@@ -56,15 +57,15 @@ impl AuditEvent {
     }
 }
 
-/// A place in the audit log: what was logged before it is of no interest.
+/// A position in the audit log. A reader that starts at it skips all earlier requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(usize);
 
-/// The log, as far as it was read.
+/// The part of the log that was read so far.
 #[derive(Debug)]
 pub(crate) struct AuditLog {
     path: PathBuf,
-    /// Bytes read so far: always the end of a line.
+    /// The number of bytes read so far; always the end of a line.
     offset: u64,
     events: Vec<AuditEvent>,
     /// Audit ids of long-running requests whose start is among `events`.
@@ -81,13 +82,13 @@ impl AuditLog {
         }
     }
 
-    /// Reads what was added; the place after it.
+    /// Reads new lines and returns the position after them.
     pub(crate) fn mark(&mut self) -> Result<Mark> {
         self.read()?;
         Ok(Mark(self.events.len()))
     }
 
-    /// Reads what was added; all events after `mark`.
+    /// Reads new lines and returns all events after `mark`.
     pub(crate) fn since(&mut self, mark: Mark) -> Result<Vec<AuditEvent>> {
         self.read()?;
         Ok(self.events.get(mark.0..).unwrap_or_default().to_vec())
@@ -103,7 +104,7 @@ impl AuditLog {
         file.seek(SeekFrom::Start(self.offset))?;
         let mut added = Vec::new();
         file.read_to_end(&mut added)?;
-        // The last line may be only half written.
+        // The last line may be incomplete: the API server may still be writing it.
         let end = added
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -113,7 +114,7 @@ impl AuditLog {
             .filter(|line| !line.is_empty())
         {
             let line: Line =
-                serde_json::from_slice(line).context("an audit line of another shape")?;
+                serde_json::from_slice(line).context("an unexpected line of the audit log")?;
             if line.stage == "ResponseStarted" {
                 self.started.insert(line.audit_id.clone());
             } else if self.started.remove(&line.audit_id) {
@@ -126,7 +127,7 @@ impl AuditLog {
     }
 }
 
-/// A line of the log.
+/// A line of the audit log.
 ///
 /// Source: `audit.k8s.io/v1`, Event.
 #[derive(Deserialize)]

@@ -1,12 +1,12 @@
 //! One control plane per folder, run by a process in the background.
 //!
 //! ```text
-//! DIR/lock        held by the running `testbed serve`: free means that none runs, whatever else lies here
-//! DIR/pid         its process
-//! DIR/log         what it printed
-//! DIR/kubeconfig  the administrator's; written last, so its presence means "ready"
-//! DIR/data-PID    the control plane's own; removed when it ends, by its reaper at the latest. A successor has another one,
-//!                 so that a late removal never meets it.
+//! DIR/lock        held by the running `testbed serve`: if it is free, no control plane runs, whatever other files exist
+//! DIR/pid         its process id
+//! DIR/log         its output
+//! DIR/kubeconfig  the administrator's; written last, so if it exists the control plane is ready
+//! DIR/data-PID    the control plane's data; removed when it ends, at the latest by its reaper. The next control plane uses
+//!                 another folder, so a late removal does not affect it.
 //! ```
 
 use std::fs::{self, File, TryLockError};
@@ -19,9 +19,9 @@ use anyhow::{Context as _, Result, bail};
 use testbed::{Assets, ControlPlane, Options};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long `up` waits; a control plane needs seconds, a machine that compiles meanwhile makes it a minute.
+/// The longest time that `up` waits. A control plane starts within seconds, but takes up to a minute while the machine compiles.
 const READY_LIMIT: Duration = Duration::from_mins(3);
-/// How long `down` waits for an end in order.
+/// The longest time that `down` waits for an orderly end.
 const DOWN_LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -32,7 +32,7 @@ struct Place {
 
 impl Place {
     fn at(dir: &Path) -> Result<Self> {
-        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
         Ok(Self {
             dir: dir.canonicalize()?,
         })
@@ -42,7 +42,7 @@ impl Place {
         self.dir.join(name)
     }
 
-    /// Takes the lock, or hands back nothing because a control plane runs here.
+    /// Takes the lock. Returns `None` if a control plane runs in this folder.
     fn lock(&self) -> Result<Option<File>> {
         let file = File::create(self.file("lock"))?;
         match file.try_lock() {
@@ -52,7 +52,7 @@ impl Place {
         }
     }
 
-    /// Removes what a control plane left that is dead. Only with the lock in hand.
+    /// Removes the files of a control plane that has ended. The caller must hold the lock.
     fn clean(&self) -> Result<()> {
         for name in ["kubeconfig", "pid"] {
             if self.file(name).exists() {
@@ -62,14 +62,14 @@ impl Place {
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
             if entry.file_name().to_string_lossy().starts_with("data-") {
-                // A reaper may be at it at this moment.
+                // A reaper may be removing it at the same time.
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
         Ok(())
     }
 
-    /// The data folder of the control plane that runs here.
+    /// Returns the data folder of the control plane that runs in this folder.
     fn data(&self) -> Result<PathBuf> {
         let pid = fs::read_to_string(self.file("pid"))
             .with_context(|| format!("no control plane is up in {}", self.dir.display()))?;
@@ -83,10 +83,10 @@ impl Place {
     }
 }
 
-/// Starts a control plane in the background, unless one runs here, and prints how to use it.
+/// Starts a control plane in the background, unless one runs in this folder, and prints how to use it.
 pub(crate) fn up(dir: &Path, nodes: bool) -> Result<()> {
     let place = Place::at(dir)?;
-    // Before the background process starts, so that a person sees a first build going on.
+    // Before the background process starts, so that the progress of a first build is visible.
     let assets = Assets::find()?;
     if let Some(lock) = place.lock()? {
         place.clean()?;
@@ -98,7 +98,7 @@ pub(crate) fn up(dir: &Path, nodes: bool) -> Result<()> {
         eprintln!("testbed: one is up already in {}", place.dir.display());
         if nodes && !place.data()?.join("logs/kwok.log").exists() {
             bail!(
-                "it was started without a node: end it first (testbed down), then start it again"
+                "it was started without a node: stop it with `testbed down`, then start it again"
             );
         }
     }
@@ -108,7 +108,7 @@ pub(crate) fn up(dir: &Path, nodes: bool) -> Result<()> {
     Ok(())
 }
 
-/// The background process gets the lock with its standard input, so that there is no moment at which nobody holds it.
+/// Starts the background process. It inherits the lock as its standard input, so the lock is held without interruption.
 fn start_in_background(place: &Place, lock: File, nodes: bool) -> Result<Child> {
     let log = File::create(place.file("log"))?;
     let mut command = Command::new(std::env::current_exe()?);
@@ -120,13 +120,13 @@ fn start_in_background(place: &Place, lock: File, nodes: bool) -> Result<Child> 
         .stdin(lock)
         .stdout(log.try_clone()?)
         .stderr(log)
-        // Neither Ctrl-C nor the end of the shell is meant for it.
+        // Neither Ctrl-C nor the end of the shell ends it.
         .process_group(0)
         .spawn()
         .context("cannot start the background process")
 }
 
-/// Waits for the kubeconfig; `server` is the process that is to write it, if it is ours.
+/// Waits for the kubeconfig. `server` is the process that writes it, if this process started it.
 fn wait_until_ready(place: &Place, mut server: Option<&mut Child>) -> Result<()> {
     let deadline = Instant::now() + READY_LIMIT;
     while !place.file("kubeconfig").exists() {
@@ -134,13 +134,13 @@ fn wait_until_ready(place: &Place, mut server: Option<&mut Child>) -> Result<()>
             Some(server) => server.try_wait()?,
             None => None,
         };
-        // A second `up` at the same moment lost the lock to the first: then that one's control plane will do.
+        // If two `up` run at the same time, one loses the lock to the other and waits for that one's control plane.
         if ended.is_some() && place.lock()?.is_some() {
-            bail!("it did not start:\n{}", place.log_tail());
+            bail!("the control plane did not start:\n{}", place.log_tail());
         }
         if Instant::now() >= deadline {
             bail!(
-                "it is not ready within {READY_LIMIT:?}:\n{}",
+                "the control plane is not ready within {READY_LIMIT:?}:\n{}",
                 place.log_tail()
             );
         }
@@ -149,7 +149,7 @@ fn wait_until_ready(place: &Place, mut server: Option<&mut Child>) -> Result<()>
     Ok(())
 }
 
-/// Ends the control plane that runs here, by its recorded process, and removes what it stored.
+/// Ends the control plane that runs in this folder, by its recorded process id, and removes its data.
 pub(crate) fn down(dir: &Path) -> Result<()> {
     if !dir.is_dir() {
         eprintln!("testbed: none is up in {}", dir.display());
@@ -163,7 +163,7 @@ pub(crate) fn down(dir: &Path) -> Result<()> {
             break lock;
         }
         if !asked {
-            // The lock is held, so the process lives and the number is its own. It writes it right after taking the lock.
+            // The lock is held, so the process is alive and the pid is correct: it writes the pid right after it takes the lock.
             if let Ok(pid) = fs::read_to_string(place.file("pid")) {
                 asked = Command::new("sh")
                     .args(["-c", r#"kill -s TERM "$0""#, pid.trim()])
@@ -180,24 +180,25 @@ pub(crate) fn down(dir: &Path) -> Result<()> {
     for name in ["log", "lock"] {
         let _ = fs::remove_file(place.file(name));
     }
-    // A folder that holds something else stays.
+    // The folder is kept if it contains other files.
     let _ = fs::remove_dir(&place.dir);
     drop(lock);
     let said = if asked {
         "ended the control plane"
     } else {
-        "none was up"
+        "no control plane was up"
     };
     eprintln!("testbed: {said} in {}", place.dir.display());
     Ok(())
 }
 
-/// Runs a control plane until it is asked to end. `locked` tells that standard input is the folder's lock, taken by `up`.
+/// Runs a control plane until it receives a signal to end. `locked` means that standard input is the folder's lock, taken by
+/// `up`.
 pub(crate) fn serve(dir: &Path, locked: bool, nodes: bool) -> Result<()> {
     let place = Place::at(dir)?;
     let lock = if locked { None } else { place.lock()? };
     if !locked && lock.is_none() {
-        bail!("a control plane runs in {} already", place.dir.display());
+        bail!("a control plane already runs in {}", place.dir.display());
     }
     place.clean()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -207,7 +208,7 @@ pub(crate) fn serve(dir: &Path, locked: bool, nodes: bool) -> Result<()> {
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        // The end of the terminal that it was started from is not its own.
+        // The end of the terminal that started it does not end it.
         let _hangup = signal(SignalKind::hangup())?;
         fs::write(place.file("pid"), std::process::id().to_string())?;
         let cluster = ControlPlane::start(Options {
@@ -227,14 +228,14 @@ pub(crate) fn serve(dir: &Path, locked: bool, nodes: bool) -> Result<()> {
                 _ = ticks.tick() => if let Err(error) = cluster.check() { break Err(error) },
             }
         };
-        // First the word that it is there, then the thing itself.
+        // Remove the kubeconfig first, so that it never refers to a control plane that has ended.
         fs::remove_file(place.file("kubeconfig"))?;
         drop(cluster);
         result
     })
 }
 
-/// Prints a kubeconfig for `user` of the control plane that runs here.
+/// Prints a kubeconfig for `user` of the control plane that runs in this folder.
 pub(crate) fn kubeconfig(dir: &Path, user: &str, groups: &[String]) -> Result<()> {
     let place = Place {
         dir: dir.to_owned(),
@@ -244,7 +245,7 @@ pub(crate) fn kubeconfig(dir: &Path, user: &str, groups: &[String]) -> Result<()
     Ok(())
 }
 
-/// `path` as a word of a shell's command line.
+/// Quotes `path` as one word of a shell's command line.
 fn quote(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);

@@ -1,16 +1,16 @@
-//! Processes and folders that do not outlive this process, however it ends.
+//! Processes and folders that end with this process, even if it is killed.
 //!
 //! ```text
 //! this process ──holds a pipe──► reaper (sh, a process group of its own)
-//!      │ starts                      │ end of file: kill -9 what is registered and not gone, remove the folders
+//!      │ starts                      │ end of file: kill -9 each registered process that is not marked gone, remove the folders
 //!      ▼                             ▼
 //! sh: echo "pid $$" >> register; exec server
 //! ```
 //!
-//! A child registers itself before it becomes the server, so there is no moment at which a server runs unregistered. The
-//! reaper needs no signal handler here and no `unsafe`: the kernel closes the pipe even after SIGKILL. It is one per process,
-//! started on first use, and lives in a process group of its own, as the children do: Ctrl-C at a terminal or the kill of a
-//! test's group does not reach it.
+//! A child registers itself before it becomes the server, so no server runs unregistered. The reaper needs no signal handler in
+//! this process and no `unsafe`: the kernel closes the pipe even after SIGKILL. There is one reaper per process, started on first
+//! use. It and the children run in process groups of their own, so that Ctrl-C at a terminal or a kill of a test's process group
+//! does not reach them.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -21,13 +21,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-/// Registers, then becomes the program: `$0` is the register. A register that is gone means that the parent is gone too.
+/// Registers the process and then becomes the program. `$0` is the register. If the register does not exist, the parent has
+/// ended.
 const REGISTER: &str = r#"[ -e "$0" ] && echo "pid $$" >>"$0" && exec "$@""#;
 
-/// The process-wide reaper's two ends.
+/// This process' ends of the connection to the reaper.
 struct Reaper {
     register: PathBuf,
-    /// Never written to: it closes when this process ends.
+    /// Never written to. The kernel closes it when this process ends.
     _pipe: ChildStdin,
 }
 
@@ -58,7 +59,7 @@ impl Reaper {
     }
 
     fn note(&self, line: &str) -> Result<()> {
-        // One write of one line: appends of several threads do not mix.
+        // One write for each line, so that lines of several threads do not mix.
         std::fs::OpenOptions::new()
             .append(true)
             .open(&self.register)?
@@ -75,7 +76,7 @@ fn reaper() -> Result<&'static Reaper> {
     }
 }
 
-/// Has `folder` removed, with all that is in it, when this process ends.
+/// Registers `folder` for removal, with all its contents, when this process ends.
 pub(crate) fn remove_at_end(folder: &Path) -> Result<()> {
     let path = folder.to_str().context("a folder's name is not text")?;
     reaper()?.note(&format!("folder {path}"))
@@ -84,17 +85,17 @@ pub(crate) fn remove_at_end(folder: &Path) -> Result<()> {
 /// A signal to send to a [`Guarded`] process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGTERM: the ask to end in order, as the kubelet sends it.
+    /// SIGTERM: the request for an orderly end, as the kubelet sends it.
     Term,
     /// SIGINT: Ctrl-C.
     Int,
-    /// SIGSTOP: the process stands still, as on a node that lost its CPU.
+    /// SIGSTOP: the process is suspended, as on a node without CPU time.
     Stop,
-    /// SIGCONT: it goes on.
+    /// SIGCONT: the process is resumed.
     Cont,
 }
 
-/// A running child that ends with this process at the latest, and with this value if that goes first.
+/// A running child process. It ends when this value is dropped, at the latest when this process ends.
 #[derive(Debug)]
 pub struct Guarded {
     child: Child,
@@ -103,11 +104,11 @@ pub struct Guarded {
     status: Option<ExitStatus>,
 }
 
-/// Starts the program that `command` describes, so that it cannot outlive this process.
+/// Starts the program that `command` describes, so that it ends with this process.
 ///
-/// Taken from `command` are its program, arguments, folder and changes of the environment (not `env_clear`, which a
-/// [`Command`] does not tell). Standard output and error are appended to the file `log`; standard input is empty. The process
-/// has a process group of its own and its real pid, so `kill -9` and SIGTERM reach the program itself.
+/// The program, arguments, folder and environment changes are taken from `command` (but not `env_clear`, which a [`Command`] does
+/// not expose). Standard output and error are appended to the file `log`; standard input is empty. The process runs in its own
+/// process group, and its pid is that of the program, so `kill -9` and SIGTERM reach the program itself.
 pub fn spawn_guarded(command: &Command, log: &Path) -> Result<Guarded> {
     let program = command.get_program();
     let name = Path::new(program)
@@ -150,36 +151,36 @@ pub fn spawn_guarded(command: &Command, log: &Path) -> Result<Guarded> {
 }
 
 impl Guarded {
-    /// The program's own process id.
+    /// Returns the program's process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The file that standard output and error go to.
+    /// Returns the file to which standard output and error are written.
     pub fn log_path(&self) -> &Path {
         &self.log
     }
 
-    /// What the program has printed so far.
+    /// Returns the program's output so far.
     pub fn log(&self) -> String {
         std::fs::read(&self.log)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default()
     }
 
-    /// How the program ended, if it has.
+    /// Returns the program's exit status, if it has ended.
     pub fn status(&mut self) -> Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
             if self.status.is_some() {
-                // From now on the pid may belong to somebody else.
+                // From now on the kernel may give this pid to another process.
                 reaper()?.note(&format!("gone {}", self.child.id()))?;
             }
         }
         Ok(self.status)
     }
 
-    /// Waits until the program ends by itself, `limit` at most.
+    /// Waits until the program ends without a signal, for at most `limit`.
     pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
         let deadline = Instant::now() + limit;
         loop {
@@ -197,7 +198,7 @@ impl Guarded {
         }
     }
 
-    /// Sends a signal; nothing happens if the program has ended.
+    /// Sends a signal. Does nothing if the program has ended.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
         if self.status()?.is_some() {
             return Ok(());
@@ -208,19 +209,19 @@ impl Guarded {
             Signal::Stop => "STOP",
             Signal::Cont => "CONT",
         };
-        // The shell's own `kill`: not every machine has one in a package.
+        // Use the shell's built-in `kill`: some machines have no `kill` program.
         let sent = Command::new("sh")
             .args(["-c", r#"kill -s "$0" "$1""#, name, &self.pid().to_string()])
             .stderr(Stdio::null())
             .status()?;
-        // It may have ended by itself in between.
+        // The program may have ended in between.
         if !sent.success() && self.status()?.is_none() {
             bail!("cannot send SIG{name} to {} ({})", self.name, self.pid());
         }
         Ok(())
     }
 
-    /// Ends the program with SIGKILL, which it cannot see coming, and waits until it is gone.
+    /// Ends the program with SIGKILL and waits until it is gone.
     pub fn kill(&mut self) -> Result<()> {
         if self.status()?.is_none() {
             self.child.kill()?;
@@ -232,7 +233,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // Nobody is left to tell: the reaper tries again when this process ends.
+        // The error cannot be reported here. The reaper tries again when this process ends.
         let _ = self.kill();
     }
 }
@@ -249,16 +250,16 @@ mod tests {
 
     #[test]
     fn the_program_keeps_its_arguments_environment_and_pid() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a folder");
         let mut child = sh(r#"echo "$GREETING $$""#, &folder.path().join("log"));
-        let status = child.wait(Duration::from_secs(10)).expect("exit status");
+        let status = child.wait(Duration::from_secs(10)).expect("it ends");
         assert!(status.success());
         assert_eq!(child.log(), format!("hello {}\n", child.pid()));
     }
 
     #[test]
     fn sigterm_reaches_the_program_itself() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a folder");
         let script = "trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.05; done";
         let mut child = sh(script, &folder.path().join("log"));
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -266,15 +267,15 @@ mod tests {
             assert!(Instant::now() < deadline, "the program is not ready");
             std::thread::sleep(Duration::from_millis(5));
         }
-        child.signal(Signal::Term).expect("the signal is sent");
-        let status = child.wait(Duration::from_secs(10)).expect("exit status");
+        child.signal(Signal::Term).expect("it is sent");
+        let status = child.wait(Duration::from_secs(10)).expect("it ends");
         assert_eq!(status.code(), Some(7));
         assert_eq!(child.log(), "ready\nbye\n");
     }
 
     #[test]
     fn a_program_that_does_not_exist_ends_with_the_shells_word_for_it() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = tempfile::tempdir().expect("a folder");
         let command = Command::new("/nonexistent/server");
         let mut child = spawn_guarded(&command, &folder.path().join("log")).expect("sh starts");
         assert_eq!(
@@ -285,17 +286,17 @@ mod tests {
 
     #[test]
     fn the_reaper_ends_what_is_registered_and_spares_what_is_gone() {
-        let scratch = tempfile::tempdir().expect("a temporary folder");
+        let scratch = tempfile::tempdir().expect("a folder");
         let sleep = || {
             let mut command = Command::new("sleep");
             command.arg("60").spawn().expect("sleep starts")
         };
         let (mut left, mut stranger, mut again) = (sleep(), sleep(), sleep());
         let data = scratch.path().join("data of two words");
-        std::fs::create_dir(&data).expect("the folder is created");
+        std::fs::create_dir(&data).expect("a folder");
         let own = scratch.path().join("reaper");
-        std::fs::create_dir(&own).expect("the folder is created");
-        // The stranger has the pid of a server that has ended; `again` has a pid that was registered twice.
+        std::fs::create_dir(&own).expect("a folder");
+        // `stranger` has the pid of a server that is gone. `again` has a pid that was registered a second time.
         let lines = format!(
             "pid {0}\npid {1}\nfolder {3}\ngone {1}\npid {2}\ngone {2}\npid {2}\n",
             left.id(),
@@ -303,7 +304,7 @@ mod tests {
             again.id(),
             data.display()
         );
-        std::fs::write(own.join("register"), lines).expect("the register is written");
+        std::fs::write(own.join("register"), lines).expect("written");
         let reaped = Command::new("sh")
             .arg("-c")
             .arg(include_str!("reaper.sh"))
@@ -313,12 +314,12 @@ mod tests {
             .status()
             .expect("sh starts");
         assert!(reaped.success());
-        let spared = stranger.try_wait().expect("its state").is_none();
-        stranger.kill().expect("the stranger is killed");
-        stranger.wait().expect("the stranger ends");
-        assert!(spared, "the reaper killed the stranger");
-        assert!(!left.wait().expect("it ends").success());
-        assert!(!again.wait().expect("it ends").success());
+        let spared = stranger.try_wait().expect("a child").is_none();
+        stranger.kill().expect("ours");
+        stranger.wait().expect("ours");
+        assert!(spared, "the stranger was ended");
+        assert!(!left.wait().expect("ended").success());
+        assert!(!again.wait().expect("ended").success());
         assert!(!data.exists() && !own.exists());
     }
 }

@@ -1,4 +1,4 @@
-//! Users of the control plane: each is a client certificate, told in a kubeconfig and in a client.
+//! Users of the control plane. Each has a client certificate, a kubeconfig and a client.
 
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -11,22 +11,22 @@ use rustls::pki_types::pem::PemObject as _;
 
 use crate::pki::{Authority, Pair};
 
-/// The group whose members may do everything, whatever RBAC says.
+/// The group whose members have all permissions, independent of RBAC.
 pub const SYSTEM_MASTERS: &str = "system:masters";
 
-/// A user of a control plane: a client certificate, a kubeconfig that carries it and a [`kube::Client`] that shows it.
+/// A user of a control plane: a client certificate, a kubeconfig that contains it and a [`kube::Client`] that uses it.
 #[derive(Debug, Clone)]
 pub struct Identity {
     user: String,
     server: String,
     kubeconfig: String,
-    /// `NAME.kubeconfig`, with `NAME.crt` and `NAME.key` beside it.
+    /// `NAME.kubeconfig`, with `NAME.crt` and `NAME.key` in the same folder.
     kubeconfig_path: PathBuf,
     authority: CertificateDer<'static>,
 }
 
 impl Identity {
-    /// Issues a certificate and writes its files to `folder`, named `name`.
+    /// Issues a certificate and writes its files to `folder` under the name `name`.
     pub(crate) fn create(
         authority: &Authority,
         folder: &Path,
@@ -50,7 +50,7 @@ impl Identity {
         })
     }
 
-    /// The same user at another address, such as that of a proxy; its files lie beside the others.
+    /// Returns the same user with another server address, such as that of a proxy. Its files are in the same folder.
     pub(crate) fn at(&self, server: &str) -> Result<Self> {
         let authority = server.rsplit('/').next().unwrap_or_default();
         let suffix = authority.replace([':', '.'], "-");
@@ -71,22 +71,22 @@ impl Identity {
         })
     }
 
-    /// The user's name, as RBAC and the audit log have it.
+    /// Returns the user's name, as RBAC and the audit log have it.
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    /// The kubeconfig's text; it needs no other file.
+    /// Returns the kubeconfig's text. It refers to no other file.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig
     }
 
-    /// A file with the kubeconfig, for `KUBECONFIG` or `--kubeconfig`.
+    /// Returns the kubeconfig file, for `KUBECONFIG` or `--kubeconfig`.
     pub fn kubeconfig_path(&self) -> &Path {
         &self.kubeconfig_path
     }
 
-    /// The configuration of a client with this identity.
+    /// Returns a client configuration with this identity.
     pub fn config(&self) -> Result<kube::Config> {
         let mut config = kube::Config::new(self.server.parse::<http::Uri>()?);
         config.root_cert = Some(vec![self.authority.to_vec()]);
@@ -99,7 +99,8 @@ impl Identity {
         Ok(config)
     }
 
-    /// A client with this identity. It belongs to the runtime that makes it: a `#[tokio::test]` makes its own.
+    /// Returns a client with this identity. It belongs to the runtime in which it is created: each `#[tokio::test]` needs its
+    /// own.
     pub fn client(&self) -> Result<kube::Client> {
         Self::client_of(self.config()?)
     }
@@ -107,14 +108,15 @@ impl Identity {
     pub(crate) fn client_of(config: kube::Config) -> Result<kube::Client> {
         static PROVIDER: Once = Once::new();
         PROVIDER.call_once(|| {
-            // An error means that the process has one already.
+            // An error means that the process already has a default provider.
             let _ = rustls::crypto::ring::default_provider().install_default();
         });
         Ok(kube::Client::try_from(config)?)
     }
 }
 
-/// A kubeconfig for `user` with `groups` of the control plane that runs in the data folder `folder`, started by whatever process.
+/// Returns a kubeconfig for `user` with `groups` of the control plane that runs in the data folder `folder`. Any process may have
+/// started it.
 pub fn issue(folder: &Path, user: &str, groups: &[&str]) -> Result<String> {
     let authority = Authority::open(&folder.join("pki"))?;
     let server = std::fs::read_to_string(folder.join("server"))

@@ -1,21 +1,21 @@
-//! A genuine Kubernetes control plane for tests and for manual use: etcd, `kube-apiserver` and `kube-controller-manager`, and
-//! optionally `kube-scheduler` and kwok with one fake node, all on loopback, built from pinned Go modules.
+//! A genuine Kubernetes control plane for tests and for local use: etcd, `kube-apiserver` and `kube-controller-manager`, and
+//! optionally `kube-scheduler` and kwok with one fake node. All listen on loopback and are built from pinned Go modules.
 //!
 //! ```text
 //! hack/control-plane/build ─► assets ─┐
 //! reaper (guard) ◄── registers ── control_plane ─► servers: etcd, API server, controllers, scheduler, kwok
 //!                                     │
-//!        pki ─► identity (kubeconfig, kube::Client) · kubectl · audit (requests and users) · proxy (faults)
+//!        pki ─► identity (kubeconfig, kube::Client) · kubectl · audit (the requests and their users) · proxy (faults)
 //! ```
 //!
-//! A test uses the shared control plane and creates a namespace for itself:
+//! A test uses the shared control plane and a namespace of its own:
 //!
 //! ```no_run
 //! # async fn test() -> anyhow::Result<()> {
 //! let cluster = testbed::ControlPlane::shared();
-//! let client = cluster.admin().client()?; // create the client in the async runtime that uses it
+//! let client = cluster.admin().client()?; // inside the runtime that uses it
 //! let namespace = testbed::namespace(&client, "website").await?;
-//! let clerk = cluster.identity("clerk", &[])?; // no permissions until a test binds a role to the user
+//! let clerk = cluster.identity("clerk", &[])?; // has no permissions until a test binds a role to it
 //! let mark = cluster.mark()?;
 //! cluster.kubectl(&clerk, &["get", "pods", "-n", &namespace], None)?;
 //! assert_eq!(cluster.audit_since(mark)?.iter().filter(|event| event.user == "clerk" && event.code == 403).count(), 1);
@@ -23,7 +23,7 @@
 //! # }
 //! ```
 //!
-//! All servers and folders are removed when the process that started them ends, even after SIGKILL: see [`guard`](Guarded).
+//! No process or folder outlives the process that started it, even if that one is killed: see [`guard`](Guarded).
 
 mod assets;
 mod audit;

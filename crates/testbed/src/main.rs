@@ -1,4 +1,4 @@
-//! A control plane for a person: `testbed up` starts one that stays, `testbed down` ends it.
+//! A control plane for local use: `testbed up` starts one in the background, `testbed down` ends it.
 
 mod cluster;
 mod schemas;
@@ -26,7 +26,7 @@ enum Command {
         #[arg(long)]
         nodes: bool,
     },
-    /// End it and remove what it stored
+    /// End the control plane and remove its data
     Down {
         #[command(flatten)]
         place: Place,
@@ -35,29 +35,29 @@ enum Command {
     Kubeconfig {
         #[command(flatten)]
         place: Place,
-        /// The user's name, as RBAC shall have it
+        /// The user's name, as RBAC has it
         #[arg(long)]
         user: String,
-        /// A group of the user; twice at most
+        /// A group of the user; at most two
         #[arg(long = "group")]
         groups: Vec<String>,
     },
     /// Print a free loopback port
     Port,
-    /// Start one, write the schemas of its kinds to a file and end it
+    /// Start a control plane, write the schemas of its kinds to a file and end it
     #[command(hide = true)]
     Schemas {
-        /// The file
+        /// The file to write
         file: PathBuf,
     },
-    /// Run one in the foreground until SIGTERM or Ctrl-C; `up` starts this
+    /// Run a control plane in the foreground until SIGTERM or Ctrl-C; `up` starts this
     Serve {
         #[command(flatten)]
         place: Place,
         /// Add a scheduler and a fake node
         #[arg(long)]
         nodes: bool,
-        /// Standard input is the folder's lock, already taken
+        /// Standard input is the folder's lock, which is already taken
         #[arg(long, hide = true)]
         locked: bool,
     },

@@ -1,4 +1,4 @@
-//! What a control plane of one's own is for: its servers die, stand still and come back. Not for the shared one.
+//! Outages of a separate control plane: its servers are killed, suspended and restarted. Do not use these with the shared one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::control_plane::{ControlPlane, Servers, wait_until_ready};
 use crate::guard::Signal;
 
 impl ControlPlane {
-    /// Kills the API server, as a lost machine would; etcd keeps what was stored.
+    /// Kills the API server, as after the loss of its machine. etcd keeps the stored data.
     pub fn stop_api_server(&self) -> Result<()> {
         match self.servers.lock().api.take() {
             Some(mut api) => api.kill(),
@@ -19,8 +19,9 @@ impl ControlPlane {
 
     /// Starts the API server again, with the same address, certificates and data, and waits until it serves.
     ///
-    /// While it starts it does not serve all kinds yet, and the garbage collector may take those for gone. What their instances
-    /// owned is collected only once it knows them again: [`relearn_kinds`](Self::relearn_kinds).
+    /// During its start the API server does not serve all kinds yet, and the garbage collector may treat those kinds as deleted.
+    /// It collects the objects that their instances owned only once it knows the kinds again:
+    /// [`relearn_kinds`](Self::relearn_kinds).
     pub fn start_api_server(&self) -> Result<()> {
         let mut servers = self.servers.lock();
         if servers.api.is_some() {
@@ -31,10 +32,10 @@ impl ControlPlane {
         wait_until_ready(&self.admin(), &mut [etcd, api])
     }
 
-    /// Starts Kubernetes' own controllers, after ending those that run, so that they list everything anew.
+    /// Restarts Kubernetes' own controllers, so that they list all objects again.
     ///
-    /// After outages of the API server some of them wait for what they missed. The Job controller may wait forever: it does not
-    /// look again at a Job that took the name of another one while the Pods of the first were being counted.
+    /// After an outage of the API server some controllers wait for events that they missed. The Job controller may wait forever:
+    /// it does not look again at a Job that took the name of another Job while the Pods of the first were being counted.
     pub fn restart_controllers(&self) -> Result<()> {
         let identity = self.manager_identity()?;
         {
@@ -48,25 +49,25 @@ impl ControlPlane {
         self.relearn_kinds()
     }
 
-    /// Has etcd stand still, or go on: meanwhile the API server is there, and nothing is stored.
+    /// Suspends or resumes etcd. While it is suspended the API server runs, but stores nothing.
     pub fn pause_etcd(&self, paused: bool) -> Result<()> {
         let signal = if paused { Signal::Stop } else { Signal::Cont };
         self.servers.lock().etcd.signal(signal)
     }
 
-    /// Copies what etcd has stored by now into the data folder, under that name.
+    /// Copies the data that etcd has stored so far into the data folder, under the name `name`.
     pub fn back_up_etcd(&self, name: &str) -> Result<Backup> {
         let backup = Backup(self.folder().join(name));
-        // It writes nothing while it stands still, and the system has what it wrote before.
+        // A suspended etcd writes nothing, and the operating system has all of its earlier writes.
         self.pause_etcd(true)?;
         let copied = copy(&self.folder().join(DATA), &backup.0);
         self.pause_etcd(false)?;
         copied.map(|()| backup)
     }
 
-    /// Puts etcd back to a backup, as after the loss of its data: its servers are killed and start over what it holds.
-    /// resourceVersions begin anew from the backup's. The garbage collector is started anew too, as etcd's documentation asks of
-    /// every client that keeps what it has seen: it would wait for the resourceVersions that are lost.
+    /// Restores etcd from a backup, as after the loss of its data: the servers are killed and started with the data of the
+    /// backup. New resourceVersions follow those of the backup. The garbage collector is restarted too, as etcd's documentation
+    /// requires for every client that caches what it has read: otherwise it would wait for the lost resourceVersions.
     pub fn restore_etcd(&self, backup: &Backup) -> Result<()> {
         self.stop_api_server()?;
         let data = self.folder().join(DATA);
@@ -85,11 +86,11 @@ impl ControlPlane {
 /// The folder of etcd's data.
 const DATA: &str = "etcd";
 
-/// What etcd had stored at a time.
+/// A copy of etcd's data.
 #[derive(Debug)]
 pub struct Backup(PathBuf);
 
-/// Copies a folder with all that is in it.
+/// Copies a folder with all its contents.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -101,7 +102,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
             fs::copy(entry.path(), target)?;
         }
     }
-    // etcd refuses a folder that others may read.
+    // etcd refuses a data folder that other users may read.
     fs::set_permissions(to, fs::metadata(from)?.permissions())?;
     Ok(())
 }

@@ -16,7 +16,7 @@ pub(crate) struct Pair {
     pub(crate) key: String,
 }
 
-/// The authority that the API server believes, for its own certificate and for its users'.
+/// The authority that the API server trusts, for its own certificate and for its users' certificates.
 #[derive(Debug)]
 pub(crate) struct Authority {
     folder: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// Makes an authority and writes `ca.crt` and `ca.key` to `folder`.
+    /// Creates an authority and writes `ca.crt` and `ca.key` to `folder`.
     pub(crate) fn create(folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let key = KeyPair::generate()?;
@@ -36,7 +36,7 @@ impl Authority {
         Ok(Self::of(folder, certificate, key))
     }
 
-    /// The authority that [`create`](Self::create) wrote to `folder`.
+    /// Loads the authority that [`create`](Self::create) wrote to `folder`.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         let read = |name: &str| {
             let path = folder.join(name);
@@ -55,24 +55,24 @@ impl Authority {
         }
     }
 
-    /// The authority's certificate, in PEM.
+    /// Returns the authority's certificate, in PEM.
     pub(crate) fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// A client certificate: `user` is the common name, `groups` are the organisations, two at most.
+    /// Issues a client certificate: `user` is the common name, `groups` (at most two) are the organisations.
     ///
     /// Source: Kubernetes, "X509 client certificates" under Authenticating.
     pub(crate) fn client(&self, user: &str, groups: &[&str]) -> Result<Pair> {
         let mut name = DistinguishedName::new();
         name.push(DnType::CommonName, user);
-        // rcgen keeps one value a type, so a second organisation needs a second spelling of the same attribute.
+        // rcgen keeps one value of each type, so a second organisation needs a second spelling of the same attribute.
         let spellings = [
             DnType::OrganizationName,
             DnType::CustomDnType(vec![2, 5, 4, 10]),
         ];
         if groups.len() > spellings.len() {
-            bail!("a testbed identity has at most two groups, {user} was to have {groups:?}");
+            bail!("a testbed identity has at most two groups, but {user} has {groups:?}");
         }
         for (spelling, group) in spellings.into_iter().zip(groups) {
             name.push(spelling, *group);
@@ -80,7 +80,7 @@ impl Authority {
         self.sign(name, Vec::new(), ExtendedKeyUsagePurpose::ClientAuth)
     }
 
-    /// Writes what the API server needs: `server.crt`, `server.key` and the pair that signs service account tokens,
+    /// Writes the files that the API server needs: `server.crt`, `server.key` and the pair that signs service account tokens,
     /// `accounts.key` and `accounts.pub`.
     pub(crate) fn write_server_files(&self) -> Result<()> {
         let mut name = DistinguishedName::new();
@@ -92,7 +92,7 @@ impl Authority {
         let pair = self.sign(name, names, ExtendedKeyUsagePurpose::ServerAuth)?;
         std::fs::write(self.folder.join("server.crt"), pair.certificate)?;
         std::fs::write(self.folder.join("server.key"), pair.key)?;
-        // ECDSA: ring makes no RSA keys, and Kubernetes signs tokens with either.
+        // ECDSA, because ring creates no RSA keys. Kubernetes signs tokens with either.
         let accounts = KeyPair::generate()?;
         std::fs::write(self.folder.join("accounts.key"), accounts.serialize_pem())?;
         let public = self.folder.join("accounts.pub");

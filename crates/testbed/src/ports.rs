@@ -1,4 +1,4 @@
-//! Ports for servers that must be told one.
+//! Free ports for servers that need a port number as an argument.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -6,18 +6,18 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use anyhow::{Result, bail};
 
-/// Ports below the ranges from which Linux (32768) and macOS (49152) take the local port of an outgoing connection, so that a
-/// server that is stopped for a moment finds its port free when it comes back; and above the fixed ports in the documents, whose
-/// commands the tests run.
+/// The first port of the range. The range is below those from which Linux (32768) and macOS (49152) take the local port of an
+/// outgoing connection, so that a server that is stopped for a moment can bind its port again. It is above the fixed ports in the
+/// documents, whose commands the tests run.
 const FIRST: u64 = 20_000;
 const COUNT: u64 = 10_000;
 
-/// A loopback port that nobody listened on a moment ago.
+/// Returns a loopback port that was free at the time of the call.
 ///
-/// Another process may take it before the server does: whoever starts one asks for another port when that happens.
+/// Another process may take the port before the server does. The caller must then ask for another port.
 pub fn free_port() -> Result<u16> {
     for attempt in 0..200_u32 {
-        // A fresh `RandomState` is keyed at random: as good a source as is needed here.
+        // Each new `RandomState` has a random key, which is a sufficient source of random numbers here.
         let offset = RandomState::new().hash_one(attempt) % COUNT;
         let port = u16::try_from(FIRST + offset)?;
         if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {

@@ -1,11 +1,11 @@
-//! The schemas of Kubernetes' own kinds, for the compiler of `orkestra-core`: read from a genuine API server, without what
-//! nobody there reads.
+//! The schemas of Kubernetes' own kinds, for the compiler of `orkestra-core`: read from a genuine API server, without the parts
+//! that the compiler does not read.
 //!
 //! ```text
 //! /openapi/v3/… ─► definitions ── prune ──► header (one line of JSON) and the definitions, deflated by package
 //! ```
 //!
-//! The file's form is described where it is read: `crates/core/src/schema/built_in.rs`.
+//! The file format is described in the code that reads it: `crates/core/src/schema/built_in.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ const DEFINITIONS: &str = "#/components/schemas/";
 const LIST_TYPE: &str = "x-kubernetes-list-type";
 const KIND: &str = "x-kubernetes-group-version-kind";
 
-/// Fields that the documents require and the server does not: their zero is legal, or it sets them itself.
+/// Fields that the documents require but the server does not: their zero value is valid, or the server sets them.
 const NOT_REQUIRED: [(&str, &str); 13] = [
     ("api.apps.v1.ControllerRevision", "revision"),
     (
@@ -41,7 +41,7 @@ const NOT_REQUIRED: [(&str, &str); 13] = [
     ("api.storage.v1.CSINodeSpec", "drivers"),
 ];
 
-/// What the server's documents say, as far as it is kept.
+/// The parts of the server's documents that are kept.
 #[derive(Default)]
 struct Found {
     /// Pruned definitions by name.
@@ -52,7 +52,7 @@ struct Found {
     listed: BTreeMap<[String; 3], (String, bool)>,
 }
 
-/// Starts a control plane, asks it, and writes the file.
+/// Starts a control plane, reads its documents and writes the file.
 pub(crate) fn write(file: &Path) -> Result<()> {
     let cluster = ControlPlane::start(Options::default())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -68,7 +68,7 @@ pub(crate) fn write(file: &Path) -> Result<()> {
         let mut found = Found::default();
         let root = get("/openapi/v3").await?;
         for (path, entry) in root["paths"].as_object().context("no paths")? {
-            // Groups without their version describe discovery.
+            // Documents of a group without a version describe discovery.
             if !path.starts_with("api") || !path.split('/').next_back().is_some_and(is_version) {
                 continue;
             }
@@ -92,7 +92,7 @@ fn group_version_kind(of: &Value) -> [String; 3] {
 }
 
 impl Found {
-    /// One document: that of a group's version.
+    /// Adds the document of one group version.
     fn take_in(&mut self, document: &Value) {
         let definitions = document["components"]["schemas"].as_object();
         for (name, schema) in definitions.into_iter().flatten() {
@@ -118,14 +118,14 @@ impl Found {
                 let kind = group_version_kind(&operation.1[KIND]);
                 let plural = path.rsplit('/').next().unwrap_or_default().to_owned();
                 let namespaced = path.contains("/{namespace}/");
-                // A namespaced kind is listed over all namespaces too.
+                // A namespaced kind is also listed across all namespaces.
                 let known = self.listed.entry(kind).or_insert((plural, false));
                 known.1 |= namespaced;
             }
         }
     }
 
-    /// The file: the header, then each package that the listed kinds need.
+    /// Returns the file's contents: the header, then each package that the listed kinds need.
     fn pack(&self, version: &Value) -> Result<Vec<u8>> {
         let mut kinds = Vec::new();
         let mut needed = BTreeSet::new();
@@ -179,14 +179,14 @@ fn visit_references(schema: &Value, visit: &mut dyn FnMut(&str)) {
     }
 }
 
-/// A definition's name, as references have it in the file.
+/// Returns a definition's name in the form that references in the file use.
 fn short(name: &str) -> String {
     let name = name.strip_prefix(DEFINITIONS).unwrap_or(name);
     name.strip_prefix("io.k8s.").unwrap_or(name).to_owned()
 }
 
-/// A schema without what the compiler does not read. Objects of which nothing is said take anything, which is written
-/// out: in a CRD the same words mean the contrary.
+/// Returns a schema without the parts that the compiler does not read. An object schema without properties accepts any field. The
+/// file states that explicitly, because the same schema means the opposite in a CRD.
 fn pruned(schema: &Value) -> Value {
     let mut kept = Map::new();
     let only = |list: &Value| match list.as_array().map(Vec::as_slice) {
@@ -218,7 +218,7 @@ fn pruned(schema: &Value) -> Value {
             | "required"
             | "additionalProperties"
             | "x-kubernetes-list-map-keys" => value.clone(),
-            // Lists of items by key have those keys, and all others are owned whole.
+            // Lists by key are recognised by their keys. All lists other than sets and lists by key are atomic.
             LIST_TYPE if value == "set" => value.clone(),
             _ => continue,
         };

@@ -1,4 +1,4 @@
-//! The servers' command lines. Flags that are not Kubernetes' defaults say why.
+//! The servers' command lines, with the reason for each flag that differs from Kubernetes' default.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::assets::Assets;
 use crate::guard::{Guarded, spawn_guarded};
 use crate::ports::free_port;
 
-/// What the command lines are made of.
+/// The values from which the command lines are built.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) assets: Assets,
@@ -34,7 +34,7 @@ impl Ports {
 }
 
 impl Site {
-    /// A path in the data folder, as an argument.
+    /// Returns a path in the data folder, as an argument.
     pub(crate) fn path(&self, name: &str) -> String {
         self.folder.join(name).to_string_lossy().into_owned()
     }
@@ -47,10 +47,10 @@ impl Site {
         self.spawn_as(name, name, args)
     }
 
-    /// Starts the binary `name`; `role` is what its log is called.
+    /// Starts the binary `name`. `role` is the name of its log.
     fn spawn_as(&self, role: &str, name: &str, args: &[String]) -> Result<Guarded> {
         let mut command = Command::new(self.assets.binary(name)?);
-        // A server's own folder: none of them may depend on where the test runs, or leave a file there.
+        // Run the server in its data folder, so that it does not depend on the test's folder and leaves no file there.
         command.args(args).current_dir(&self.folder).envs(MEMORY);
         spawn_guarded(
             &command,
@@ -60,7 +60,7 @@ impl Site {
 
     pub(crate) fn etcd(&self, ports: Ports) -> Result<Guarded> {
         let client = format!("http://127.0.0.1:{}", ports.etcd);
-        // No other member ever speaks to it: any port will do for peers.
+        // There are no other members, so the peer port does not matter.
         let peers = "http://127.0.0.1:0";
         self.spawn(
             "etcd",
@@ -72,7 +72,7 @@ impl Site {
                 format!("--listen-peer-urls={peers}"),
                 format!("--initial-advertise-peer-urls={peers}"),
                 format!("--initial-cluster=default={peers}"),
-                // The data goes with the process: a power cut may take it too.
+                // The data is removed with the process, so it need not survive a power cut.
                 "--unsafe-no-fsync".to_owned(),
                 "--log-level=error".to_owned(),
             ],
@@ -105,25 +105,25 @@ impl Site {
                 self.path("pki/accounts.key")
             ),
             "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
-            // Pods need no token: no kubelet would mount it, and a namespace takes pods at once.
+            // Pods need no token, because no kubelet would mount it. Without this plugin a new namespace accepts pods at once.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
-            // The service `kubernetes` must not point at loopback.
+            // The Service `kubernetes` must not refer to a loopback address.
             "--endpoint-reconciler-type=none".to_owned(),
             format!("--audit-policy-file={}", self.path("audit-policy.yaml")),
             format!("--audit-log-path={}", self.path("audit.log")),
-            // A client that has its answer finds its request in the log.
+            // The log line is written before the client gets its answer.
             "--audit-log-mode=blocking".to_owned(),
-            // In MB: never rotated.
+            // In MB: the log is never rotated.
             "--audit-log-maxsize=1000000".to_owned(),
         ]
     }
 
-    /// All controllers but the garbage collector.
+    /// Starts all controllers except the garbage collector.
     pub(crate) fn controller_manager(&self, kubeconfig: &Path) -> Result<Guarded> {
         self.controllers("kube-controller-manager", &CONTROLLERS, kubeconfig)
     }
 
-    /// The garbage collector alone: see [`crate::ControlPlane::relearn_kinds`].
+    /// Starts only the garbage collector: see [`crate::ControlPlane::relearn_kinds`].
     pub(crate) fn garbage_collector(&self, kubeconfig: &Path) -> Result<Guarded> {
         self.controllers("garbage-collector", &["garbagecollector"], kubeconfig)
     }
@@ -140,13 +140,13 @@ impl Site {
                 ),
                 format!("--root-ca-file={}", self.path("pki/ca.crt")),
                 "--leader-elect=false".to_owned(),
-                // The fake node is never lost: while no API server answers it cannot be heard of, and nothing would make the pods
-                // ready again that are declared unready then, as a kubelet does.
+                // The fake node is never considered lost. While no API server answers, its lease cannot be renewed; pods that
+                // were then marked unready would stay so, because no kubelet marks them ready again.
                 "--node-monitor-grace-period=24h".to_owned(),
-                // The garbage collector lists every kind when it starts: by default 20 in a second, with hundreds of kinds.
+                // The garbage collector lists every kind at its start; the default of 20 requests per second is too slow.
                 "--kube-api-qps=1000".to_owned(),
                 "--kube-api-burst=2000".to_owned(),
-                // Nobody reads its metrics.
+                // No test reads its metrics.
                 "--secure-port=0".to_owned(),
                 format!("--controllers={}", controllers.join(",")),
             ],
@@ -165,13 +165,14 @@ impl Site {
     }
 }
 
-/// Settings of Go's runtime that spend memory to save time: by default the garbage collector takes a quarter of the API server's
-/// CPU time, with hundreds of kinds installed. Near the limit it collects as often as by default.
+/// Settings of Go's runtime that use more memory and less CPU time: by default the garbage collector takes a quarter of the API
+/// server's CPU time with hundreds of kinds installed. Near the memory limit it collects as often as by default.
 ///
 /// Source: package `runtime`, "Environment Variables".
 const MEMORY: [(&str, &str); 2] = [("GOGC", "400"), ("GOMEMLIMIT", "2GiB")];
 
-/// What makes children, counts them or deletes them. Left out is what needs a cloud, a network or a kubelet.
+/// The controllers that create children, count them or delete them. Controllers that need a cloud, a network or a kubelet are
+/// left out.
 const CONTROLLERS: [&str; 18] = [
     "clusterrole-aggregation",
     "cronjob",

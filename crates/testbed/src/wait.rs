@@ -1,4 +1,4 @@
-//! Waiting for a cluster: conditions with deadlines, never a sleep that hopes.
+//! Functions that wait for a condition with a deadline, in place of fixed sleeps.
 
 use std::time::{Duration, Instant};
 
@@ -6,13 +6,13 @@ use anyhow::{Result, anyhow};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, ObjectMeta, PostParams};
 
-/// How long to wait between two looks.
+/// The time between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Asks `check` until it hands back a value, for `limit` at most.
+/// Calls `check` until it returns a value, for at most `limit`.
 ///
-/// `Ok(None)` and `Err` both mean "not yet"; the last error is part of the failure, which starts with `what`: what was waited
-/// for, in words. Time is the real clock, also where tokio's is paused.
+/// `Ok(None)` and `Err` both mean "not yet". The error at the deadline starts with `what`, a description of the condition, and
+/// contains the last error. The time is that of the real clock, even if tokio's clock is paused.
 pub async fn eventually<T>(
     what: &str,
     limit: Duration,
@@ -35,7 +35,7 @@ pub async fn eventually<T>(
     }
 }
 
-/// Creates a namespace for one test: its name is `prefix`, a hyphen and five characters that make it unique.
+/// Creates a namespace for one test. Its name is `prefix`, a hyphen and five characters that make it unique.
 pub async fn namespace(client: &kube::Client, prefix: &str) -> Result<String> {
     let wanted = Namespace {
         metadata: ObjectMeta {
@@ -53,7 +53,7 @@ pub async fn namespace(client: &kube::Client, prefix: &str) -> Result<String> {
         .ok_or_else(|| anyhow!("the API server named no namespace"))
 }
 
-/// Runs the future that `make` makes to its end on a thread and a runtime of its own, so that it works whether or not the caller is in a runtime.
+/// Runs the future that `make` returns, on a thread with its own runtime, so that the caller may be inside or outside a runtime.
 pub(crate) fn block_on<T: Send, F: Future<Output = Result<T>>>(
     make: impl FnOnce() -> F + Send,
 ) -> Result<T> {

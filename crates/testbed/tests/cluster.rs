@@ -1,4 +1,4 @@
-//! `testbed up`, `down` and `kubeconfig`, as a person uses them.
+//! `testbed up`, `down` and `kubeconfig`: starting, using and ending a control plane in the background.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -18,7 +18,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Ends what a failed test left up.
+/// Ends a control plane that a failed test left running.
 struct Down<'a>(&'a Path);
 
 impl Drop for Down<'_> {
@@ -37,7 +37,7 @@ fn a_cluster_that_is_up_stays_until_it_is_asked_to_end() -> Result<()> {
     let kubeconfig = dir.join("kubeconfig");
     let server = std::fs::read_to_string(&kubeconfig)?;
 
-    // What it prints is for a shell, whatever the folder is called.
+    // The output is shell code and must be quoted for any name of the folder.
     let lines = String::from_utf8(first.stdout)?;
     let version = Command::new("sh")
         .args([
@@ -58,7 +58,7 @@ fn a_cluster_that_is_up_stays_until_it_is_asked_to_end() -> Result<()> {
     assert_eq!(
         std::fs::read_to_string(&kubeconfig)?,
         server,
-        "it is the same one"
+        "a second `up` must not change the kubeconfig"
     );
     let with_node = testbed(&["up", "--nodes"], &dir)?;
     assert!(!with_node.status.success() && said(&with_node).contains("without a node"));
@@ -76,7 +76,7 @@ fn a_cluster_that_is_up_stays_until_it_is_asked_to_end() -> Result<()> {
         "{}",
         said(&down)
     );
-    assert!(!dir.exists(), "nothing is left");
+    assert!(!dir.exists(), "the folder is left after `down`");
     let again = testbed(&["down"], &dir)?;
     assert!(
         again.status.success() && said(&again).contains("none is up"),
@@ -103,7 +103,7 @@ fn what_a_killed_one_left_does_not_stand_in_the_way() -> Result<()> {
     assert!(second.status.success(), "{}", said(&second));
     assert!(
         !said(&second).contains("up already"),
-        "the first one is dead"
+        "the killed control plane counts as running"
     );
     assert_ne!(std::fs::read_to_string(dir.join("pid"))?, pid);
     Ok(())

@@ -1,4 +1,4 @@
-//! A kind with two versions, whose custom resources are read in the one that is not stored.
+//! A kind with two versions, whose custom resources are read in the version that is not stored.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::api::{self, Write};
 use crate::shop::{NAMESPACE, resource_name};
 use crate::site::Site;
 
-/// How long the kind may take to be served.
+/// The longest time until the kind is served.
 const LIMIT: Duration = Duration::from_mins(5);
-/// Custom resources that are converted in turns.
+/// The number of custom resources, which are converted in turn.
 const DOCUMENTS: usize = 100;
 
-/// A kind with two versions, and its Katalog.
+/// Returns a kind with two versions, and its Katalog.
 pub(super) fn converted() -> (Value, Value) {
     let version = |name: &str, storage: bool| {
         json!({
@@ -56,7 +56,7 @@ pub(super) fn converted() -> (Value, Value) {
     (crd, katalog)
 }
 
-/// A custom resource of about 10 kB.
+/// Returns a custom resource of about 10 kB.
 fn document(name: &str) -> Value {
     let texts = (0..20).map(|field| (format!("field{field}"), json!("x".repeat(500))));
     let mut spec: serde_json::Map<_, _> = texts.collect();

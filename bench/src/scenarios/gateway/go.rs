@@ -1,4 +1,4 @@
-//! The webhook of controller-runtime that `hack/go-webhook` builds, registered for one kind.
+//! The controller-runtime webhook that `hack/go-webhook` builds, registered for one kind.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,11 +12,11 @@ use crate::api::Write;
 use crate::shop::Kind;
 use crate::site::Site;
 
-/// The running webhook. It ends with this value.
+/// The running webhook. It ends when this value is dropped.
 pub(super) struct GoWebhook(#[allow(dead_code, reason = "held, so that it runs")] Guarded);
 
 impl GoWebhook {
-    /// Starts `program` with the certificate of the API server, which the API server trusts for this address, and registers it for
+    /// Starts `program` with the API server's certificate, which the API server trusts for this address, and registers it for
     /// creations of `kind`.
     pub(super) async fn start(program: &Path, site: &Site, kind: &Kind) -> Result<Self> {
         let folder = site.cluster.folder();

@@ -1,4 +1,4 @@
-//! Requests at a rate, or as many as fit.
+//! Requests at a fixed rate, or a fixed number of requests as fast as possible.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -12,26 +12,26 @@ use serde_json::json;
 use crate::shop::{Kind, NAMESPACE};
 use crate::stats::{Percentiles, float};
 
-/// Requests under way at a time, each on a connection of its own: the webhooks accept a limited number of connections.
+/// The number of concurrent requests, each on its own connection: the webhooks accept a limited number of connections.
 const WORKERS: usize = 64;
-/// Those of a count: the API server limits what is under way.
+/// The number of concurrent requests of a fixed number: the API server limits concurrent requests.
 const READERS: usize = 32;
-/// The pause of the neighbour between two reviews.
+/// The neighbour's pause between two reviews.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What became of many requests.
+/// The outcome of many requests.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Load {
-    /// Requests a second.
+    /// Requests per second.
     pub(crate) rate: f64,
-    /// Requests that were answered.
+    /// The number of requests that were answered.
     pub(crate) answered: usize,
-    /// Those that were told to come later.
+    /// The number of requests that were refused with a request to retry later.
     pub(crate) refused: usize,
-    /// Those that failed.
+    /// The number of requests that failed.
     pub(crate) failed: usize,
-    /// Why the first of them failed.
+    /// The error of the first failed request.
     pub(crate) first_failure: Option<String>,
 }
 
@@ -70,7 +70,8 @@ fn joined(parts: Vec<Part>, took: Duration) -> Load {
 }
 
 impl Paced {
-    /// At most `rate` requests a second for `time`. `send` returns whether the request was answered, or told to come later.
+    /// Sends at most `rate` requests per second for `time`. `send` returns false if the request was refused with a request to
+    /// retry later.
     pub(crate) async fn rate(
         rate: u32,
         time: Duration,
@@ -97,7 +98,7 @@ impl Paced {
         Ok(joined(parts, started.elapsed()))
     }
 
-    /// `count` requests.
+    /// Sends `count` requests.
     pub(crate) async fn count(
         count: usize,
         send: impl AsyncFn(usize) -> Result<bool>,
@@ -118,7 +119,7 @@ impl Paced {
     }
 }
 
-/// Sends a review of a creation to the webhook, as the API server would.
+/// Sends a review of a creation to the webhook, in the form of the API server.
 async fn review(client: &Client, kind: &Kind) -> Result<bool> {
     let object = kind.resource(NAMESPACE, "a");
     let body = json!({
@@ -141,7 +142,7 @@ async fn review(client: &Client, kind: &Kind) -> Result<bool> {
     }
 }
 
-/// A flood of reviews of one operator, and the durations of another operator's meanwhile.
+/// Sends a flood of reviews for one operator, and measures the durations of another operator's reviews in that time.
 pub(crate) async fn flood(
     port: u16,
     (flooded, other): (&Kind, &Kind),
@@ -150,7 +151,7 @@ pub(crate) async fn flood(
 ) -> Result<(Load, Percentiles)> {
     let client = || -> Result<Client> {
         let mut config = Config::new(format!("https://127.0.0.1:{port}").parse()?);
-        // What the certificate says is not what is measured.
+        // The validity of the certificate is not part of this measurement.
         config.accept_invalid_certs = true;
         Ok(Client::try_from(config)?)
     };
@@ -158,7 +159,7 @@ pub(crate) async fn flood(
     let started = Instant::now();
     let neighbours = async {
         let mut took = Vec::new();
-        // The connection is there before the flood.
+        // Open the connection before the flood.
         review(&neighbour, other).await?;
         while started.elapsed() < time {
             let began = Instant::now();
@@ -166,7 +167,7 @@ pub(crate) async fn flood(
             took.push(began.elapsed());
             tokio::time::sleep(PAUSE).await;
         }
-        anyhow::Ok(Percentiles::of(took).context("the neighbour had no time")?)
+        anyhow::Ok(Percentiles::of(took).context("the neighbour sent no review")?)
     };
     let load = Paced::rate(rate, time, async |_| review(&own, flooded).await);
     let (load, neighbours) = futures::future::join(load, neighbours).await;

@@ -1,6 +1,6 @@
-//! Webhooks: what they add to a write, what they hold, and that a flood, a rotation and conversions under load fail nobody.
+//! Webhooks: their latency, their memory, and that no request fails during a flood, a certificate rotation and many conversions.
 //!
-//! Creations are dry runs: the API server runs all of admission, and neither etcd nor an operator takes part.
+//! Creations are dry runs: the API server runs all of admission, but neither writes to etcd nor triggers an operator.
 
 mod conversions;
 mod go;
@@ -27,55 +27,56 @@ use crate::shop::{Kind, NAMESPACE, Tuning, katalog, resource_name};
 use crate::site::Site;
 use crate::stats::{Percentiles, float};
 
-/// How long anything may take that has no limit of its own.
+/// The longest time for any step without a limit of its own.
 const LIMIT: Duration = Duration::from_mins(5);
-/// How long a controller is left alone before its memory is read.
+/// The time that a controller gets to settle before its memory is read.
 const SETTLED: Duration = Duration::from_secs(8);
-/// Operators with rules, for the memory of a rule set: so many that the noise of a process's memory, some hundred KB, is small for
-/// each.
+/// The number of operators with rules for the memory of a rule set. It is large, because the noise of a process' memory, some
+/// hundred KB, must be small for each rule set.
 const RULE_SETS: usize = 200;
-/// The validity of certificates while they rotate: the next one serves after two thirds of it.
+/// The validity of certificates during the rotation. The next certificate is used after two thirds of it.
 const LIFE: &str = "45s";
-/// Where the webhooks keep their certificate.
+/// The path of the Secret with the webhooks' certificate.
 const SECRET: &str = "/api/v1/namespaces/orkestra-system/secrets/orkestra-tls";
-/// How long the flood lasts.
+/// The duration of the flood.
 const FLOOD: Duration = Duration::from_secs(10);
 
 /// The figures.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Gateway {
-    /// A controller with one operator that has rules, without webhooks and with them.
+    /// The memory of a controller with one operator that has rules, without webhooks and with them.
     one: [Memory; 2],
-    /// The same with many.
+    /// The same with many operators.
     many: [Memory; 2],
-    /// Requests of the controller with many operators while nothing happens, without watches and leases.
+    /// The requests of the controller with many operators while nothing changes, without watches and leases.
     quiet_requests: usize,
-    /// A dry-run creation without any rule.
+    /// A dry-run creation without rules.
     plain: Percentiles,
-    /// With a rule that is a policy of the API server.
+    /// A dry-run creation with a rule that is a policy of the API server.
     policy: Percentiles,
-    /// With a rule that the webhook judges.
+    /// A dry-run creation with a rule that the webhook evaluates.
     webhook: Percentiles,
-    /// With the same rule in a webhook of controller-runtime, if there is one.
+    /// A dry-run creation with the same rule in a controller-runtime webhook, if `--go-webhook` is set.
     go_webhook: Option<Percentiles>,
     /// Dry-run creations while certificates rotate.
     rotation: Load,
-    /// Certificates that came to serve meanwhile.
+    /// The number of rotations in that time.
     rotations: usize,
-    /// Reviews of one operator, sent to the webhook.
+    /// Reviews of one operator, sent directly to the webhook.
     flood: Load,
-    /// Reviews of another operator meanwhile.
+    /// Reviews of another operator in that time.
     neighbour: Percentiles,
     /// Reads that convert a custom resource of 10 kB.
     conversions: Load,
-    /// The duration of the latest conversions as the operator's page has it: the average, and that of 95 of 100.
+    /// The duration of the latest conversions as the operator's page reports it: the average and the 95th percentile.
     in_process: (f64, f64),
-    /// The controller at the end.
+    /// The memory of the controller at the end.
     after: Memory,
 }
 
-/// The Katalog of kinds with rules: that of even numbers is a policy, that of odd ones is for the webhook.
+/// Returns the Katalog of kinds with rules: the rule of an even-numbered kind is a policy, that of an odd-numbered kind needs the
+/// webhook.
 fn guarded(kinds: &[Kind]) -> Result<Value> {
     let mut katalog = katalog("guarded", kinds, &Tuning::default())?;
     katalog["spec"]["security"] =
@@ -94,7 +95,8 @@ fn guarded(kinds: &[Kind]) -> Result<Value> {
     Ok(katalog)
 }
 
-/// The memory of a controller that is left alone, and its requests in `window` after that, without watches and leases.
+/// Returns the memory of a controller that has settled, and the number of its requests in `window` after that, without watches
+/// and leases.
 async fn settled(
     mut ork: Ork,
     operators: usize,
@@ -112,8 +114,8 @@ async fn settled(
     Ok((memory, requests))
 }
 
-/// The memory without webhooks and with them, of controllers that were started over what runs already; the requests of the latter
-/// in `window`.
+/// Returns the memory without webhooks and with them, of controllers that start with running operators, and the requests of the
+/// controller with webhooks in `window`.
 async fn memories(
     site: &Site,
     kinds: &[Kind],
@@ -133,7 +135,7 @@ async fn memories(
     Ok(([without, with], requests))
 }
 
-/// A dry-run creation; how long it took.
+/// Sends a dry-run creation and returns the time that it took.
 async fn dry_run(client: &Client, kind: &Kind, message: &str) -> Result<Duration> {
     let path = format!("{}?dryRun=All", kind.path(NAMESPACE));
     let mut object = kind.resource(NAMESPACE, &resource_name(0));
@@ -159,7 +161,7 @@ async fn until_denied(client: &Client, kind: &Kind) -> Result<()> {
     .await
 }
 
-/// Creations of each kind in turns, so that all meet the same machine.
+/// Measures creations of each kind in turn, so that all kinds run under the same conditions.
 async fn latencies(client: &Client, kinds: &[&Kind], samples: usize) -> Result<Vec<Percentiles>> {
     let mut took = vec![Vec::new(); kinds.len()];
     for _ in 0..samples {
@@ -188,7 +190,7 @@ pub(crate) async fn run(program: &Path, sizes: &Sizes) -> Result<Gateway> {
     site.define(&[definition]).await?;
     let docs = [docs];
     site.grant(&docs, &kinds).await?;
-    // The certificate that the controllers before have issued is valid for long.
+    // Delete the certificate of the earlier controllers, which is valid for a long time.
     Write::delete(SECRET).send(&site.client).await?;
     let life = format!("--webhooks-cert-life={LIFE}");
     let mut ork = site.controller_serving(port, &[life]).await?;

@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
 use cel::{Context, Program, extractors::This, objects::Key};
 use serde_json::{Value, json};
 
-/// What a policy sees of a request.
+/// The data of a request that a policy can read.
 pub(crate) struct Request<'a> {
     pub(crate) operation: &'a str,
     pub(crate) object: &'a Value,
@@ -40,9 +40,9 @@ pub(crate) fn evaluate(expression: &str, request: &Request<'_>) -> Value {
     }
 }
 
-/// Evaluates a JSON patch of a policy; its operations.
+/// Evaluates a JSON patch of a policy and returns its operations.
 pub(crate) fn operations(expression: &str, request: &Request<'_>) -> Vec<Value> {
-    // The type of operations is one of the API server's own.
+    // The type of the operations is defined by the API server, not by CEL.
     let expression = expression
         .replace("JSONPatch{op: ", "{\"op\": ")
         .replace(", path: ", ", \"path\": ")
@@ -96,7 +96,7 @@ fn from_cel(value: &cel::Value) -> Value {
     }
 }
 
-/// As the API server decodes JSON: integers are `int`, others `double`.
+/// Converts JSON as the API server decodes it: integers are `int`, other numbers `double`.
 fn to_cel(value: &Value) -> cel::Value {
     match value {
         Value::Null => cel::Value::Null,

@@ -17,7 +17,7 @@ pub(crate) fn converted(
     convert(plan, Node::from(object), desired).map(|node| node.to_json())
 }
 
-/// A definition with three versions.
+/// Returns a definition with three versions.
 fn definition() -> Value {
     let version = |name: &str, storage: bool, required: Value, spec: Value| {
         json!({
@@ -102,7 +102,7 @@ fn random_objects_are_equal_after_the_way_back() {
             ("fish", [json!(""), json!("größe \"x\""), json!("日本")]),
             ("same", [json!("a"), json!(" "), json!("\n")]),
         ] {
-            // The path makes a schedule of every field that is absent.
+            // The path sets a schedule for every object in which the field is absent.
             if field == "schedule" || !random.once_in(3) {
                 object["spec"][field] = random.one(&values).clone();
             }
@@ -205,7 +205,7 @@ fn hostile_objects_are_errors_or_results_and_nothing_else() {
         let object = json!({ "apiVersion": "water.example/v1", "kind": "Pond", "metadata": null, "spec": spec });
         let _ = convert(object, "water.example/v2");
     }
-    // What a user writes into the annotation sets fields of the spec only.
+    // A value in the annotation that a user has set applies to fields of the spec only.
     let forged = json!({ "v1": { "metadata.name": "x", "spec.fish": "pike", "spec": 1, "": 2 } })
         .to_string();
     let object = json!({
@@ -222,14 +222,14 @@ fn hostile_objects_are_errors_or_results_and_nothing_else() {
     ));
 }
 
-/// The text of an object of that version with that spec.
+/// Returns the text of an object of this version with this spec.
 fn pond(version: &str, spec: &str) -> String {
     format!(
         r#"{{"apiVersion":"water.example/{version}","kind":"Pond","metadata":{{"name":"a"}},"spec":{{{spec}}}}}"#
     )
 }
 
-/// A list that is so deep.
+/// Returns a list with this number of levels.
 fn deep(levels: usize) -> String {
     format!("{}1{}", "[".repeat(levels), "]".repeat(levels))
 }
@@ -259,7 +259,7 @@ fn fields_of_every_legal_depth_are_kept_for_the_way_back() {
     );
     let back = convert_json(&plan.conversions[0], &there, "water.example/v2").unwrap();
     assert!(back.contains(&deep), "{back:.300}");
-    // Whatever else the text holds: a key that occurs twice hides no depth.
+    // A key that occurs twice in the text does not hide the depth of a field.
     let twice = there.replacen(
         r#""metadata":"#,
         r#""metadata":{"name":"a"},"metadata":"#,
@@ -287,7 +287,7 @@ fn a_stored_object_that_cannot_be_converted_is_marked_and_not_converted_back() {
         assert_eq!(
             read["spec"],
             json!({ "same": "s" }),
-            "what the path sets is missing"
+            "only fields outside the path may be set"
         );
         let mark = &read["metadata"]["annotations"]["orkestra.orkspace.io/conversion-failed"];
         assert!(mark.as_str().unwrap().contains(why), "{mark}");
@@ -297,17 +297,17 @@ fn a_stored_object_that_cannot_be_converted_is_marked_and_not_converted_back() {
         for part in ["v1", "v2", why, "conversion-failed"] {
             assert!(back.to_string().contains(part), "{part}: {back}");
         }
-        // Through the stored version, too.
+        // The same holds for a conversion through the stored version.
         convert_json(conversion, &read.to_string(), "water.example/v3").unwrap_err();
     }
-    // A write is refused: nothing is stored without its content.
+    // A write is refused, so that no object is stored without its content.
     let written = pond("v1", &deep);
     let refused = convert_json(conversion, &written, "water.example/v2").unwrap_err();
     assert!(
         matches!(refused, ConversionError::ReadsUnreadable { .. }),
         "{refused}"
     );
-    // In the stored version the annotation means nothing, whoever set it.
+    // In the stored version the annotation has no effect, even if a user has set it.
     let forged = json!({
         "apiVersion": "water.example/v2", "kind": "Pond",
         "metadata": { "name": "a", "annotations": { "orkestra.orkspace.io/conversion-failed": "no" } },

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{compiled, convert::converted, generate, plan};
 
-/// The blocks of a language in a document.
+/// Returns the code blocks of one language in a document.
 fn blocks(file: &str, language: &str) -> Vec<String> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../docs")

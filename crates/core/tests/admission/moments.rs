@@ -1,4 +1,4 @@
-//! The moments at which rules apply, and what they read there.
+//! The points in time at which rules apply, and the data that they can read there.
 
 use orkestra_core::{
     admission::{Admitted, Answer, Answers, Enforcement, Operation, Read, admit, explain},

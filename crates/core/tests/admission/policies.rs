@@ -1,4 +1,4 @@
-//! Policies and the evaluator have one verdict.
+//! Policies and the evaluator return the same verdict.
 
 use orkestra_core::{
     admission::{
@@ -15,7 +15,7 @@ use super::{
     compiled, denials, generate, judged, patched, plan, review,
 };
 
-/// The messages of the validations that fail, of the policies that match.
+/// Returns the messages of the failed validations of all policies that match.
 fn refused(nodes: &[Node], purpose: &str, request: &Request<'_>) -> Vec<String> {
     let mut messages = Vec::new();
     for policy in nodes.iter().map(Node::to_json) {
@@ -96,7 +96,7 @@ fn policies_and_the_evaluator_have_one_verdict_for_random_rules_and_objects() {
     );
 }
 
-/// Checks that the policies deny and warn as the evaluator, in rules that CEL can say; returns the number of messages.
+/// Checks that the policies deny and warn like the evaluator, for rules that CEL can express. Returns the number of messages.
 fn policies_refuse_the_same(
     nodes: &[Node],
     operator: &OperatorPlan,
@@ -131,7 +131,7 @@ fn policies_refuse_the_same(
         ("warn.", verdict.warnings.clone()),
     ] {
         let (expected, found) = (expected(lines), found(purpose));
-        // A part of a message that CEL cannot say is left open.
+        // A policy replaces the parts of a message that CEL cannot express by `…`. They are not compared.
         let same = expected.len() == found.len()
             && expected
                 .iter()
@@ -147,7 +147,8 @@ fn policies_refuse_the_same(
     denied
 }
 
-/// The object after the policies that change it, as the API server applies them: each mutation sees the changes of those before.
+/// Returns the object after the mutating policies, as the API server applies them: each mutation reads the result of the previous
+/// ones.
 fn completed(nodes: &[Node], object: &Value) -> Value {
     let mut object = object.clone();
     for policy in nodes.iter().map(Node::to_json) {
@@ -280,7 +281,7 @@ fn protected_objects_are_deleted_only_with_a_reason() {
         .filter(|node| node.to_string().contains("deployments"))
         .collect();
     assert!(own.len() == 1 && own[0].to_string().contains("orkestra-system"));
-    // Nothing matches policies, so that uninstalling can always remove them first.
+    // Policies are not matched by policies, so that an uninstallation can always remove them first.
     assert!(!nodes.iter().any(|node| {
         node.to_json()["spec"]["matchConstraints"]
             .to_string()

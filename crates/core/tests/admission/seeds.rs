@@ -1,4 +1,4 @@
-//! The samples of the language, as they are printed.
+//! The samples of the language, as they were published.
 
 use orkestra_core::admission::{Enforcement, PolicyOptions, explain, policies, protection};
 use serde_json::json;

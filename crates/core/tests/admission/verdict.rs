@@ -1,4 +1,4 @@
-//! One verdict at both moments.
+//! Admission and passes return the same verdict.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::{compiled, created, denials, generate, judged, patched, plan, review};
 
-/// Returns what a pass sees that reads this object for the first time, without children.
+/// Returns the observation of a pass that reads this object for the first time, without children.
 fn observed(cr: CrRecord) -> Observed {
     Observed {
         inventory: cr.inventory.clone(),
@@ -30,7 +30,7 @@ fn observed(cr: CrRecord) -> Observed {
     }
 }
 
-/// The failures, as `rule: message`, and the warnings of a pass over the object.
+/// Returns the failures, as `rule: message`, and the warnings of a pass over the object.
 fn pass(plan: &OperatorPlan, object: &Value) -> (Vec<String>, Vec<String>) {
     let mut object = object.clone();
     object["metadata"]["uid"] = json!("0f6a3c52-8a5e-4a0e-9d6e-2b7c1d9e4f10");
@@ -101,7 +101,7 @@ fn admission_and_passes_have_one_verdict_for_random_rules_and_objects() {
             );
             let stored = patched(&object, &verdict);
             let again = created(operator, &stored);
-            // A condition may read what a later rule sets.
+            // A condition may read a field that a later rule sets.
             if !is_conditional {
                 assert_eq!(again.patch, [], "{katalog:#}\n{object:#}");
             }
@@ -117,7 +117,7 @@ fn admission_and_passes_have_one_verdict_for_random_rules_and_objects() {
     );
 }
 
-/// Removes from the rules what is for admission only: immutable fields, the old object and `operation`.
+/// Removes the parts of rules that apply at admission only: immutable fields, the old object and `operation`.
 fn only_rules_that_passes_evaluate(katalog: &mut Value) {
     for rule in katalog["spec"]["crds"]["pond"]["validation"]["rules"]
         .as_array_mut()
@@ -260,6 +260,6 @@ spec:
         operator.watched.admits(Some("open"), "a") && !operator.watched.admits(Some("closed"), "a")
     );
     let object = json!({ "metadata": { "name": "a", "namespace": "open", "labels": { "team": "water" } }, "spec": {} });
-    // Rules are not asked for deletions unless they are declared for them.
+    // Rules apply to deletions only if they are declared for them.
     assert!(judged(operator, &review(Operation::Delete, &Value::Null, &object)).is_allowed());
 }

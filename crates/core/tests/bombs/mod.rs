@@ -1,9 +1,9 @@
-//! Inputs that would take for ever, or all memory, if nothing stopped them: templates, documents, plans and passes.
+//! Inputs that would use unlimited time or memory without limits: templates, documents, plans and passes.
 //!
-//! Each ends in an error (or, where the input is merely large, in a result); the tests bound what it takes, the benchmark
-//! prints it.
+//! Each one ends in an error, or in a result if the input is only large. The tests limit its time and memory; the benchmark
+//! prints them.
 //!
-//! There is no regular expression of a user's among them, since the language takes none: no note compiles one.
+//! There is no bomb with a user's regular expression, because no note of the language compiles one.
 
 use std::fmt::Write as _;
 
@@ -18,13 +18,13 @@ use orkestra_core::{
 };
 use serde_json::json;
 
-/// So long is the longest text.
+/// The length of the longest text.
 const MEBIBYTE: usize = 1 << 20;
 
-/// What reads a text as JSON or YAML.
+/// The notes that parse a text as JSON or YAML.
 const READERS: &[&str] = &["asMap .text", "asList .text", "isValidJSON .text"];
 
-/// What reads a text as something smaller.
+/// The notes that parse a text as another type.
 const PARSERS: &[&str] = &[
     "semverValid .text",
     "semverConstraint \"1.2.3\" .text",
@@ -44,10 +44,10 @@ const PARSERS: &[&str] = &[
     "fromBase64 .text",
 ];
 
-/// How a bomb ends: with the first line of what is said about it.
+/// The result of a bomb; an error has the first line of the message.
 pub(crate) type End = Result<(), String>;
 
-/// A bomb: its name, how it is built, and how it goes off. What the first part takes is not counted.
+/// A bomb: its name, a function that builds the input, and a function that runs it. The time of the former is not counted.
 pub(crate) struct Bomb {
     pub(crate) name: &'static str,
     build: fn() -> String,
@@ -55,12 +55,12 @@ pub(crate) struct Bomb {
 }
 
 impl Bomb {
-    /// What the bomb is made of.
+    /// Returns the input.
     pub(crate) fn input(&self) -> String {
         (self.build)()
     }
 
-    /// Lets it go off, and gives what is said.
+    /// Runs the bomb and returns the error's message.
     pub(crate) fn explode(&self, input: &str) -> String {
         match (self.run)(input) {
             Ok(()) => panic!("{} is not refused", self.name),
@@ -168,7 +168,7 @@ fn merges() -> String {
     text
 }
 
-/// A Katalog with one `ConfigMap`, whose data is this action.
+/// Returns a Katalog with one `ConfigMap` whose data is this action.
 fn katalog(action: &str) -> String {
     let action = action.replace('\\', "\\\\").replace('"', "\\\"");
     with_data(&format!("a: \"{{{{ {action} }}}}\""))
@@ -220,13 +220,13 @@ fn evaluated(source: &str) -> End {
     text.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// A text, and before it a line for each note that reads it.
+/// Returns one line for each note that reads the text, and then the text.
 fn noted(text: &str, notes: &[&str]) -> String {
     let actions = notes.iter().map(|note| format!("{{{{ {note} }}}}\n"));
     actions.chain(["\n".to_owned(), text.to_owned()]).collect()
 }
 
-/// Gives a text to notes, one after the other: merely large, it may end in a result.
+/// Runs the notes on a text, one after the other. If the text is only large, they may return a result.
 fn reported(input: &str) -> End {
     let (actions, text) = input.split_once("\n\n").unwrap();
     let text = Node::from(text);
@@ -242,7 +242,7 @@ fn reported(input: &str) -> End {
     Err(said)
 }
 
-/// Notes of a user: `n0` calls `n1` twice, and so on.
+/// Compiles a user's notes: `n0` calls `n1` twice, and so on.
 fn with_notes(_: &str) -> End {
     let names: Vec<String> = (0..50).map(|n| format!("n{n}")).collect();
     let expressions: Vec<String> = (1..=50)

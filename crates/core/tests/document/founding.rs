@@ -1,4 +1,4 @@
-//! What the language's founding documents show has a fixture here.
+//! The features in the language's founding documents. Each has a fixture here.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use orkestra_core::document::read_stream;
 
 use super::{cases, inputs};
 
-/// The seeds' samples are refused for what is not built yet, and for nothing else; but for those that are no YAML.
+/// The samples of the seeds are refused only for features that are not supported yet, except for samples that are not valid YAML.
 #[test]
 fn samples_of_the_seeds_are_correct_as_printed() {
     let broken = ["seed-cross", "seed-lost-indentation", "seed-status"];
@@ -29,7 +29,7 @@ fn samples_of_the_seeds_are_correct_as_printed() {
     }
 }
 
-/// What the language's founding documents show, row by row: a file here that has it, and words of the file that are it.
+/// The features in the language's founding documents, row by row: the file that uses the feature, and text of that file.
 const ROWS: &[(u8, &str, &[&str])] = &[
     (1, "seed-website", &["kind: Katalog", "crds:"]),
     (

@@ -1,22 +1,22 @@
-//! Shapes of other generations of the language: each has a fixture that shows how it is read.
+//! Shapes from other generations of the language. Each has a fixture that shows how it is read.
 
 use std::fs;
 
 use super::{inputs, outcome};
 
-/// How a shape is read.
+/// The result of reading a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Read {
     /// The document loads.
     Loads,
-    /// The document loads, and a warning names today's spelling, or says why the field has no effect.
+    /// The document loads. A warning names the current spelling, or the reason why the field has no effect.
     Warns,
     /// The document is refused, with a message about the field.
     Refused,
 }
 use Read::{Loads, Refused, Warns};
 
-/// The shapes: how each is read, its fixture in `inputs/document`, what stands in the fixture, and in the outcome.
+/// The shapes: the result, the fixture in `inputs/document`, text of the fixture, and text of its expected result.
 const SHAPES: &[(Read, &str, &str, &str)] = &[
     // The grouped layout.
     (
@@ -226,7 +226,7 @@ const SHAPES: &[(Read, &str, &str, &str)] = &[
         "- name:",
         "a list of operators is an old spelling",
     ),
-    // What was settled later.
+    // Shapes that were decided later.
     (Loads, "new-shapes", "audit: true", "\"audit\": true"),
     (
         Loads,
@@ -278,15 +278,15 @@ fn every_shape_of_other_generations_is_read_as_its_fixture_says() {
                 wrong.push(format!("{fixture}: {shape}: {what}"));
             }
         };
-        check(text.contains(shape), "the fixture does not have it");
-        check(is_refused == (*read == Refused), "it loads, or does not");
+        check(text.contains(shape), "the fixture lacks it");
+        check(is_refused == (*read == Refused), "wrong kind of result");
         check(
             got.contains(reported),
             &format!("the outcome has no {reported:?}"),
         );
         check(
             *read != Warns || got.contains("warning["),
-            "nothing is warned of",
+            "there is no warning",
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,6 +1,6 @@
-//! What must hold for any input: the targets of `make fuzz`, which the tests run over the committed corpus.
+//! Properties that hold for any input: the targets of `make fuzz`. The tests run them on the committed corpus.
 //!
-//! Each takes the bytes of one input and panics when a promise is broken.
+//! Each target takes the bytes of one input and panics if a property does not hold.
 
 #[path = "../passes/mod.rs"]
 mod passes;
@@ -22,11 +22,11 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-/// What inputs are called in messages.
+/// The file name of inputs in messages.
 const FILE: &str = "input.yaml";
 
-/// A template: it parses or is refused with places inside of it. What parses evaluates within a budget to the same each
-/// time, also on the part of the data that it says it reads.
+/// A template is parsed, or is refused with positions inside the text. A parsed template evaluates within a budget, and each time
+/// to the same result, also on only the part of the data that it declares to read.
 pub(crate) fn template(input: &[u8]) {
     let Ok(source) = str::from_utf8(input) else {
         return;
@@ -62,7 +62,7 @@ pub(crate) fn template(input: &[u8]) {
     assert_eq!(evaluate(&template, &part), Ok((value, text)));
 }
 
-/// The value and the text of a template; the place of the error where there is none, which must lie in the source.
+/// Returns the value and the text of a template, or the position of the error, which must be inside the source.
 fn evaluate(template: &Template, root: &Node) -> Result<(Node, String), usize> {
     let data = Data::of(root);
     let budget = || EvalBudget {
@@ -79,7 +79,7 @@ fn evaluate(template: &Template, root: &Node) -> Result<(Node, String), usize> {
     Ok((value.map_err(failed)?.into_owned(), text.map_err(failed)?))
 }
 
-/// Something of every kind, so that any expression finds what it takes.
+/// Returns data with a value of every type, so that any expression can find an operand.
 fn template_data() -> Value {
     json!({
         "metadata": { "name": "pond", "namespace": "east", "labels": { "app": "shop", "a.b/c": "dotted" } },
@@ -94,8 +94,8 @@ fn template_data() -> Value {
     })
 }
 
-/// A stream of documents: it is read or refused with places inside of it. A Katalog that is read is the same when it
-/// comes as an object, and when it is written out and read again. What can be parsed converts to what can be parsed.
+/// A stream of documents is read, or is refused with positions inside the text. A Katalog that is read is equal if it is read
+/// from an object, or if it is written and read again. A text that can be parsed is converted to one that can be parsed.
 pub(crate) fn document(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else {
         return;
@@ -136,29 +136,29 @@ pub(crate) fn document(input: &[u8]) {
     }
 }
 
-/// A problem of a file has a place, and the place is in the file.
+/// Checks that a problem has a position inside the file.
 fn inside(problem: &Diagnostic, text: &str) {
     let (Some(line), Some(column)) = (problem.line, problem.column) else {
-        // The file as a whole.
+        // The problem is about the whole file.
         assert!(problem.path.is_root(), "{problem:?}");
         return;
     };
     assert!(line > 0 && column > 0, "{problem:?}");
-    // To YAML, a carriage return alone ends a line.
+    // YAML also ends a line at a single carriage return.
     let text = text.replace("\r\n", "\n");
     let mut lines = text.split(['\n', '\r']);
     let line = lines
         .nth(line as usize - 1)
         .map(|line| line.chars().count());
-    // Directly behind the last character is in the line as well.
+    // The position directly after the last character belongs to the line.
     assert!(
         line.is_some_and(|length| column as usize <= length + 1),
         "{problem:?}"
     );
 }
 
-/// A stream of documents: what is read compiles, or is refused with places inside of it. A plan compiles to the same
-/// again, does not differ from itself, and decides the same for a custom resource each time.
+/// A stream of documents: a Katalog that is read compiles, or is refused with positions inside the text. Compiling it again gives
+/// an equal plan without changes, which makes equal decisions for a custom resource.
 pub(crate) fn plan(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else {
         return;
@@ -203,7 +203,7 @@ fn compiled(plan: &Plan, again: &Plan) {
     }
 }
 
-/// One pass over a custom resource that has no children yet.
+/// Runs one pass over a custom resource without children.
 fn decide(plan: &OperatorPlan) -> Cycle {
     let mut object = template_data();
     object["apiVersion"] = json!("water.example/v1");
@@ -213,14 +213,14 @@ fn decide(plan: &OperatorPlan) -> Cycle {
     passes::first(plan, &object)
 }
 
-/// What the records of the two targets below keep.
+/// Returns the paths that the records of the two targets below keep.
 fn kept() -> Vec<Path> {
     ["spec.image", "spec.list[1]", "status"]
         .map(|path| Path::parse(path).unwrap())
         .to_vec()
 }
 
-/// The records of an object that was read through a projection; equal to those of the whole tree, where there is one.
+/// Checks that an object read through a projection gives the same records as the complete tree, if there is one.
 fn records(projection: &Projection, text: &[u8], object: &Node) {
     let (kept, kind) = (kept(), GroupKind::parse("Deployment.apps"));
     let record = CrRecord::read(object, &kept);
@@ -228,7 +228,7 @@ fn records(projection: &Projection, text: &[u8], object: &Node) {
     assert_eq!(
         *object,
         projection.decode(text),
-        "it depends on how it arrives"
+        "the object depends on how the text was split"
     );
     let Ok(record) = record else { return };
     let whole = serde_json::from_slice::<Node>(text);
@@ -237,8 +237,8 @@ fn records(projection: &Projection, text: &[u8], object: &Node) {
     }
 }
 
-/// A page of a list: the same objects come out of it however it is parted, and each of them gives the records that the whole
-/// tree gives.
+/// A page of a list gives the same objects for every split of the text, and each object gives the same records as its complete
+/// tree.
 pub(crate) fn list(input: &[u8]) {
     let projection = CrRecord::projection(&kept());
     let read = |size: usize| {
@@ -258,12 +258,12 @@ pub(crate) fn list(input: &[u8]) {
             let _ = ChildRecord::read(&GroupKind::parse("ConfigMap"), &object, &kept());
         }
     }
-    // As one object, too.
+    // Read the input as a single object, too.
     records(&projection, input, &projection.decode(input));
     let _ = Projection::whole().decode(input);
 }
 
-/// Lines of a watch: the same events come out of them however they are parted, a line that cannot be read hides no other.
+/// Lines of a watch give the same events for every split of the text. A line that cannot be read does not hide other lines.
 pub(crate) fn watch(input: &[u8]) {
     let projection = CrRecord::projection(&kept());
     let read = |size: usize| {

@@ -1,7 +1,7 @@
-//! Random rules and objects, for tests of one verdict at every moment: include it with `#[path]`.
+//! Random rules and objects, for the tests that compare verdicts. Included with `#[path]`.
 //!
-//! Everything follows from a seed. Objects fit the definition; values are chosen where comparisons are delicate: absent and
-//! empty ones, numbers as text, surrounding white space, other scripts, quotes, and nested lists.
+//! A seed determines everything. Objects match the definition. Values cover the edge cases of comparisons: absent and empty
+//! values, numbers as text, surrounding white space, other scripts, quotes and nested lists.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ impl Random {
         &of[at]
     }
 
-    /// True once in so many times.
+    /// Returns true once in `times` calls on average.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -161,7 +161,7 @@ pub(crate) fn definition() -> Value {
 
 /// Returns a Katalog, as JSON, with random `validation` rules, and random `mutation` rules if `with_mutation`.
 ///
-/// Some combinations are refused when they are compiled: leave those out.
+/// Some combinations are refused by the compiler; the caller must skip them.
 pub(crate) fn katalog(seed: u64, with_mutation: bool) -> Value {
     let mut random = Random::new(seed);
     let count = 1 + random.below(4);
@@ -182,7 +182,7 @@ pub(crate) fn katalog(seed: u64, with_mutation: bool) -> Value {
     })
 }
 
-/// Returns a random object that fits the definition; it has no uid.
+/// Returns a random object that matches the definition. It has no uid.
 pub(crate) fn object(seed: u64) -> Value {
     let mut random = Random::new(seed ^ 0xABCD_EF01);
     let mut object = json!({

@@ -1,10 +1,10 @@
-//! Genuine judges of states: kstatus of `sigs.k8s.io/cli-utils`, and `config/argocd/health.lua` in the interpreter that Argo CD
-//! runs it with. `hack/gitops/build` builds the program that asks both, on first use.
+//! Genuine implementations of health checks: kstatus of `sigs.k8s.io/cli-utils`, and `config/argocd/health.lua` in Argo CD's
+//! interpreter. `hack/gitops/build` builds the program that runs both, on first use.
 
 #![allow(
     clippy::expect_used,
     clippy::panic,
-    reason = "a judge that cannot be asked is a fault of the machine"
+    reason = "if the program cannot run, the machine is at fault"
 )]
 
 use std::{
@@ -18,23 +18,24 @@ use serde_json::{Value, json};
 
 use crate::kstatus::Kstatus;
 
-/// States to judge, each once, with what is true of it.
+/// States to check, each once, with the expected result.
 #[derive(Default)]
 pub(super) struct Judged(BTreeMap<String, Kstatus>);
 
 impl Judged {
-    /// Adds a state; one that was added before must have had the same truth.
+    /// Adds a state. If it was added before, the expected result must be the same.
     pub(super) fn state(&mut self, state: &Value, truth: Kstatus) {
         let before = self.0.insert(state.to_string(), truth);
         assert!(before.is_none_or(|before| before == truth), "{state}");
     }
 
-    /// How many differ.
+    /// Returns the number of different states.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Asks both judges about all of them, and panics if one differs from the truth. What both said, state by state.
+    /// Checks all states with both programs and panics if a result differs from the expected one. Returns both results for each
+    /// state.
     pub(super) fn finish(self) -> Vec<(Value, Value)> {
         let states: Vec<Value> = self.0.keys().map(|state| read(state)).collect();
         let reported = judge(&states);
@@ -45,7 +46,7 @@ impl Judged {
                 Kstatus::Failed => ("Degraded", "Failed"),
                 Kstatus::Current => ("Healthy", "Current"),
             };
-            // A suspended object is left alone: kstatus has no word for it.
+            // kstatus has no status for a suspended object.
             let lua = if state["spec"]["suspend"] == json!(true) && *truth == Kstatus::Current {
                 "Suspended"
             } else {
@@ -62,7 +63,7 @@ impl Judged {
     }
 }
 
-/// What `health` says of each object, in their order.
+/// Returns the output of `health` for each object, in order.
 pub(super) fn judge(states: &[Value]) -> Vec<Value> {
     let mut child = Command::new(tool())
         .arg(root().join("config/argocd/health.lua"))
@@ -73,7 +74,7 @@ pub(super) fn judge(states: &[Value]) -> Vec<Value> {
     let mut pipe = child.stdin.take().expect("a piped stdin");
     let lines: Vec<String> = states.iter().map(|state| format!("{state}\n")).collect();
     let lines = lines.concat();
-    // On a thread, or the two could wait for each other over full pipes.
+    // Write on a separate thread, so that the two processes do not block each other on full pipes.
     let writer = std::thread::spawn(move || pipe.write_all(lines.as_bytes()));
     let output = child.wait_with_output().expect("the judge cannot be read");
     assert!(
@@ -107,7 +108,7 @@ fn tool() -> PathBuf {
     Path::new(text.lines().last().expect("a folder")).join("health")
 }
 
-/// The folder of the repository.
+/// Returns the folder of the repository.
 fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = package.ancestors();

@@ -1,5 +1,5 @@
-//! kstatus, which `kubectl wait`, Argo CD and Flux go by, as a judge of recorded states. It shares nothing with the code that it
-//! judges.
+//! kstatus' algorithm, on which `kubectl wait`, Argo CD and Flux rely, as a check of recorded states. It shares no code with the
+//! checked code.
 //!
 //! Source: kubernetes-sigs/cli-utils, `pkg/kstatus/status/generic.go` and its README, in this order: `deletionTimestamp`;
 //! `observedGeneration` that is not the generation; the first of `Reconciling` and `Stalled` that is true, in the order of the
@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-/// What kstatus makes of an object.
+/// The status of an object according to kstatus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kstatus {
     Terminating,
@@ -16,7 +16,7 @@ pub(super) enum Kstatus {
     Current,
 }
 
-/// The object's state by kstatus' algorithm for kinds that it does not know.
+/// Returns the object's status according to kstatus' algorithm for unknown kinds.
 pub(super) fn kstatus(object: &Value) -> Kstatus {
     if !object["metadata"]["deletionTimestamp"].is_null() {
         return Kstatus::Terminating;
@@ -38,9 +38,10 @@ pub(super) fn kstatus(object: &Value) -> Kstatus {
     }
 }
 
-/// What breaks the convention in a state that a controller has written; empty where it is kept: `Ready` is always there; exactly
-/// one of `Reconciling` and `Stalled` is there while it is not true, and none while it is, except that `Suspended` alone is enough:
-/// nothing is under way then; nothing is there that is false; no type occurs twice; and every condition of ours is about the observed generation.
+/// Returns the violations of the convention in a state that a controller has written. `Ready` must exist. While it is not true,
+/// exactly one of `Reconciling` and `Stalled` must exist; while it is true, neither may. If `Suspended` is true, neither is
+/// needed, because the object is not reconciled. Both must be true if they exist, no type may occur twice, and each of these
+/// three conditions must be about the observed generation.
 pub(super) fn faults(object: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let mut types: Vec<&str> = conditions(object)
@@ -61,14 +62,14 @@ pub(super) fn faults(object: &Value) -> Vec<String> {
     for kind in ["Reconciling", "Stalled"] {
         match condition(object, kind) {
             Some("True") => abnormal += 1,
-            Some(other) => faults.push(format!("{kind} is there and {other}")),
+            Some(other) => faults.push(format!("{kind} exists but is {other}")),
             None => {}
         }
     }
     let is_halted = abnormal == 0 && condition(object, "Suspended") == Some("True");
     if abnormal != usize::from(ready != Some("True")) && !is_halted {
         faults.push(format!(
-            "Ready is {ready:?} beside {abnormal} of Reconciling and Stalled"
+            "Ready is {ready:?} with {abnormal} of Reconciling and Stalled"
         ));
     }
     let observed = &object["status"]["observedGeneration"];
@@ -81,7 +82,7 @@ pub(super) fn faults(object: &Value) -> Vec<String> {
     faults
 }
 
-/// The status of the condition of that type.
+/// Returns the status of the condition with this type.
 pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
     let found = conditions(object)
         .iter()

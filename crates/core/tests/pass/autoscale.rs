@@ -1,4 +1,4 @@
-//! The capacity of an operator: its conditions, under a clock of the test's.
+//! The capacity of an operator: its conditions, under a clock that the test sets.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use orkestra_core::{
 
 use super::operator::of_document;
 
-/// The autoscaler of the project's first documents, word for word.
+/// The autoscaler in the project's first documents, verbatim.
 const SEED: &str = r#"
         autoscale:
           interval: 30s   # how often to evaluate conditions
@@ -35,7 +35,7 @@ const SEED: &str = r#"
             queueDepth: 1000
 "#;
 
-/// The autoscaler of the operator `app`, beside an operator `db`.
+/// Returns the autoscaler of the operator `app`, in a Katalog with an operator `db`.
 fn plan(autoscale: &str) -> AutoscalePlan {
     let text = format!(
         "
@@ -142,7 +142,7 @@ fn it_goes_up_at_once_and_back_when_nothing_held_for_the_cooldown() {
         (30, true),
         (60, false),
         (150, false),
-        // Once more, a moment before it would have been over.
+        // The conditions hold again just before the cooldown ends.
         (179, true),
         (200, false),
         (319, false),
@@ -243,7 +243,7 @@ fn a_batch_runs_at_night_and_is_looked_at_when_it_turns() {
     let before = evaluate(&plan, &busy(0, 0), &none, at(hour - 20));
     assert!(!before.holds);
     let next = AutoscalerState::default().next_look(&plan, before.changes_at, at(hour - 20));
-    assert_eq!(next, at(hour), "23:00, though a whole interval is not over");
+    assert_eq!(next, at(hour), "23:00, before the interval ends");
     assert!(holds(&plan, &busy(0, 0), None, at(hour)));
     assert!(holds(&plan, &busy(0, 0), None, at(4 * hour - 1)));
     assert!(!holds(&plan, &busy(0, 0), None, at(4 * hour)));

@@ -1,4 +1,4 @@
-//! Calls to the outside: asked in order, answers seen by what follows, failures that touch nothing.
+//! Calls to external services: they are made in order, later expressions read the responses, and a failure changes no child.
 
 use orkestra_core::{
     definitions::Schemas,
@@ -21,7 +21,7 @@ use super::{
     world::{World, key, rendered, words},
 };
 
-/// Decides, with an answer for each call; what was asked beside.
+/// Runs a pass with a response for each call. Returns the calls, too.
 pub(super) fn decide(
     world: &World,
     answer: impl Fn(&CallRequest) -> sources::Answer,
@@ -45,7 +45,7 @@ pub(super) fn decide(
                     .cloned()
                     .unwrap_or(sources::Answer::Absent),
             };
-            assert_eq!(observed.answers.insert(read, reported), None, "asked twice");
+            assert_eq!(observed.answers.insert(read, reported), None, "read twice");
         }
     }
 }
@@ -67,7 +67,7 @@ pub(super) fn bad(status: Option<u16>, message: &str, permanent: bool) -> source
     })
 }
 
-/// As the seed has it.
+/// The example from the project's first documents.
 const GATED: &str = r#"
 onCreate:
   external:
@@ -145,7 +145,7 @@ fn a_failed_call_touches_no_child_and_makes_no_further_call() {
         (true, Reason::ExternalCallRefused),
     ] {
         let (cycle, asked) = decide(&world, |_| bad(Some(503), "it is down", permanent));
-        assert_eq!(asked.len(), 1, "the second call is not made");
+        assert_eq!(asked.len(), 1, "the second call must not be made");
         assert_eq!(
             (words(&cycle), &cycle.inventory),
             (vec![], &*world.cr().inventory)

@@ -1,4 +1,4 @@
-//! An applied plan leaves nothing to write.
+//! Convergence: after a plan has been applied, there is nothing to write.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -94,7 +94,7 @@ fn a_deleted_child_comes_back_but_for_one_that_was_made_once() {
     assert_eq!(written.len(), 11);
     let pass = world.pass();
     assert_eq!(pass.written, []);
-    // Of the two only the Secret is missed: a Job ends and is cleaned up.
+    // Only the Secret counts as missing. A Job may be deleted after it has ended.
     let once = key("Secret", "pond-once");
     assert_eq!(pass.cycle.missing, std::slice::from_ref(&once));
     let there = Answer::Ready(Arc::new(Node::from(&json!({ "data": {} }))));

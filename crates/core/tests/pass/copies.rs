@@ -1,4 +1,4 @@
-//! Copies: they follow what they are of, wait for it, and go where they are wanted.
+//! Copies of Secrets, `ConfigMap`s and others: they follow their source, wait for it, and are created in the declared namespaces.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn world(declared: &str, spec: &Value) -> World {
     World::new(&operator(declared), pond(spec, &json!({})))
 }
 
-/// What a pass finds under that key.
+/// Adds an object that a pass finds under this key.
 fn there_is(world: &mut World, key: ChildKey, object: &Value) {
     let found = Answer::Ready(Arc::new(Node::from(object)));
     world.outside.insert(Read::Object(key), found);
@@ -57,7 +57,7 @@ fn a_copy_waits_for_its_source_and_then_follows_it() {
     assert_eq!(world.pass().written.len(), 1);
     let copy = world.objects[&key("Secret", "login")].object();
     assert_eq!(copy["type"], "kubernetes.io/basic-auth");
-    // The entry's own data wins.
+    // The entry's own data takes precedence.
     assert_eq!(
         copy["data"],
         json!({ "user": "cG9uZA==", "password": "b25l" })
@@ -65,7 +65,7 @@ fn a_copy_waits_for_its_source_and_then_follows_it() {
     assert_eq!(world.pass().written, []);
     there_is(&mut world, key("Secret", "registry"), &registry("dHdv"));
     assert_eq!(world.pass().written.len(), 1);
-    // Without its source it stays as it is.
+    // Without its source the copy stays unchanged.
     world.outside.clear();
     let gone = world.pass();
     assert_eq!(
@@ -118,7 +118,7 @@ fn a_custom_resource_chooses_only_what_is_allowed() {
     let source = key_in(Some("infra"), "Secret", "db-login");
     there_is(&mut allowed, source, &registry("b25l"));
     assert_eq!(reasons(&allowed), []);
-    // Its own namespace is its own.
+    // A source in the custom resource's own namespace is always allowed.
     let mut own = with("east", "anything");
     there_is(&mut own, key("Secret", "anything"), &registry("b25l"));
     assert_eq!(reasons(&own), []);
@@ -165,7 +165,7 @@ fn there_is_one_copy_in_each_namespace_and_none_elsewhere() {
     assert_eq!(copy.object()["data"], json!({ "depth": "3" }));
     assert_eq!(copy.object()["metadata"].get("ownerReferences"), None);
     assert_eq!(world.pass().written, []);
-    // A namespace that renders to nothing is none.
+    // A namespace that renders to an empty text is skipped.
     world.cr["spec"]["other"] = json!("");
     assert_eq!(world.pass().written.len(), 1);
     assert_eq!(places(&world), ["ConfigMap west/shared"]);
@@ -209,7 +209,7 @@ fn policies_quotas_and_limits_are_copied_with_their_spec_and_a_patch_comes_last(
         ("LimitRange", &limits),
     ] {
         let source = key_in(Some("infra"), kind, "house");
-        // What the API server keeps beside it is nobody's to copy.
+        // Fields other than the spec are not copied.
         there_is(
             &mut world,
             source,

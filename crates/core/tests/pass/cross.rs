@@ -1,4 +1,4 @@
-//! Custom resources of other operators: what a pass asks for, and what follows from the answers.
+//! Custom resources of other operators: the reads of a pass, and the effects of the results.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{
     world::{World, key, rendered, words},
 };
 
-/// A config map that exists while the spring is found, with what is read of it.
+/// A `ConfigMap` that exists while the spring is found, with the fields that are read from it.
 const BOX: &str = r#"
 cross:
   - crd: spring
@@ -98,7 +98,7 @@ fn what_cannot_be_read_leaves_its_readers_as_they_are() {
             failure.message
         );
     }
-    // That there is none is another matter: the user says that the child goes then.
+    // If there is none, `onFalse: delete` applies.
     world.outside.remove(&read);
     assert_eq!(
         words(&world.decide()),
@@ -139,7 +139,7 @@ onReconcile:
     for (read, object) in entries {
         world.outside.insert(read, ready(&object));
     }
-    // The lake names no sea: nothing is asked for.
+    // The lake has no `sea`, so nothing is read.
     assert_eq!(data(&world, "a"), json!({ "lake": "true", "sea": "false" }));
 }
 

@@ -1,4 +1,4 @@
-//! Equal input gives equal decisions.
+//! Determinism: equal input gives equal decisions.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn a_hash_changes_with_any_value_that_is_rendered_and_with_no_other() {
     assert_eq!(
         hash("replicas", json!("3")),
         before,
-        "the field is an integer either way"
+        "the field must be an integer in both cases"
     );
 }
 

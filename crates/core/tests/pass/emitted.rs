@@ -30,7 +30,7 @@ emit:
     broken: { reason: Broken, message: all is lost, on: failure }
 "#;
 
-/// The reasons of the Events that a pass sends, after the memory of the last one.
+/// Returns the reasons and messages of the Events that a pass sends, given the memory of the previous pass.
 fn sent(
     world: &World,
     executed: &mut Executed,
@@ -65,10 +65,10 @@ fn an_event_is_sent_when_its_state_begins_and_not_again() {
     let full = event("Full", &format!("{NAME} holds 5"));
     assert_eq!(next(&world), [event("Fine", "all is well"), full]);
     assert_eq!(next(&world), []);
-    // Another text is another Event.
+    // A different text is a different Event.
     world.cr["spec"]["depth"] = json!(6);
     assert_eq!(next(&world).len(), 1);
-    // Its state ends, and begins again.
+    // The state ends, and begins again.
     world.cr["spec"]["depth"] = json!(1);
     assert_eq!(next(&world), []);
     world.cr["spec"]["depth"] = json!(6);
@@ -119,7 +119,7 @@ runtime:
 onReconcile: { configMaps: [{ name: a, data: { k: v } }] }
 ";
 
-/// A pass at that second, with its status written: how the cleanup stands.
+/// Runs a pass at this second, writes its status, and returns the state of the cleanup.
 fn passed(world: &mut World, second: i64) -> Option<CleanupState> {
     world.now = at(second);
     let cycle = world.decide();
@@ -169,7 +169,7 @@ fn a_resource_is_deleted_when_its_conditions_have_held_for_long_enough() {
         Some(CleanupState::Pending(at(700)))
     );
     assert_eq!(world.decide().wake, Some(at(700)));
-    // What ends in between begins anew.
+    // If the conditions do not hold in between, the time starts again.
     world.cr["spec"]["done"] = json!(false);
     assert_eq!(passed(&mut world, 699), None);
     assert_eq!(pending(&world), None);
@@ -181,7 +181,7 @@ fn a_resource_is_deleted_when_its_conditions_have_held_for_long_enough() {
     world.now = at(1400);
     let cycle = world.decide();
     assert_eq!(cycle.sources.cleanup, Some(CleanupState::Due));
-    assert_eq!(words(&cycle), Vec::<String>::new(), "nothing else is done");
+    assert_eq!(words(&cycle), Vec::<String>::new(), "no other intent");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_protected_resource_and_one_that_others_bring_back_are_not_deleted() {
             );
             assert_eq!(pending(&world).unwrap()["reason"], json!("CleanupRefused"));
         }
-        assert_eq!(words(&world.decide()).len(), 1, "the pass goes on as usual");
+        assert_eq!(words(&world.decide()).len(), 1, "the child is applied");
     }
 }
 

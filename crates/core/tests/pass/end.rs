@@ -1,4 +1,4 @@
-//! Children that nobody declares any more, and the inventory that finds them.
+//! Children that are no longer declared, and the inventory that finds them.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::{
 
 const NOTHING: &str = "onReconcile: { configMaps: [{ name: other }] }";
 
-/// A settled world of `before`, under a plan of `after`.
+/// Returns a settled world of `before`, with the plan of `after`.
 fn changed(before: &str, after: &str) -> World {
     let spec = json!({ "name": "fine" });
     let mut world = World::new(&operator(before), pond(&spec, &json!({})));
@@ -86,7 +86,7 @@ fn a_claim_whose_gate_the_spec_closes_goes() {
     assert_eq!(deletions(&world), ["delete PersistentVolumeClaim east/c"]);
 }
 
-/// A `ConfigMap` that looks like a child of ours in everything but what `edit` changes.
+/// Returns a world with a `ConfigMap` that looks like a child of this operator, except for the changes of `edit`.
 fn copy(edit: impl FnOnce(&mut Value), manager: &str, operation: Operation) -> World {
     let mut world = World::new(&operator(NOTHING), pond(&json!({}), &json!({})));
     let mut object = json!({
@@ -123,11 +123,11 @@ fn only_what_bears_every_mark_of_ours_goes() {
     }
 }
 
-/// Returns copies that are spared, each with the reason.
+/// Returns copies that must not be deleted, each with the reason.
 fn copies_without_one_mark() -> [(&'static str, World); 6] {
     [
         (
-            "somebody else wrote it",
+            "another field manager wrote it",
             copy(|_| {}, "kube-controller-manager", Operation::Update),
         ),
         (
@@ -135,7 +135,7 @@ fn copies_without_one_mark() -> [(&'static str, World); 6] {
             copy(|_| {}, "orkestra/lakes.water.example", Operation::Apply),
         ),
         (
-            "it names another",
+            "it names another object",
             copy(
                 |object| {
                     object["metadata"]["annotations"]["orkestra.orkspace.io/child"] =
@@ -157,7 +157,7 @@ fn copies_without_one_mark() -> [(&'static str, World); 6] {
             ),
         ),
         (
-            "it names none",
+            "it names no object",
             copy(
                 |object| object["metadata"]["annotations"] = json!({}),
                 MANAGER,
@@ -165,7 +165,7 @@ fn copies_without_one_mark() -> [(&'static str, World); 6] {
             ),
         ),
         (
-            "another controls it",
+            "another controller owns it",
             copy(
                 |object| object["metadata"]["ownerReferences"][0]["uid"] = json!("x"),
                 MANAGER,

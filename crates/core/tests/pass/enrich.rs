@@ -1,4 +1,4 @@
-//! What `enrich` adds to children.
+//! `enrich`: data of related objects, added to children.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn operator(enrich: &str) -> Arc<OperatorPlan> {
     of_document(&KATALOG.replace("ENRICH", enrich), &Schemas::default())
 }
 
-/// What a pass asks for because `key` of that child is read.
+/// Returns the read that a pass makes because `key` of this child is used.
 fn read_for(world: &World, child: &ChildKey, key: &str) -> Option<Read> {
     let owner = (&GroupKind::parse("Pond.water.example"), &world.cr().id.key);
     let addition = Addition::find(key, &child.kind).unwrap();
@@ -139,7 +139,7 @@ fn only_what_templates_read_is_asked_for() {
     }
 }
 
-/// Children that something of others' is added to, by fields of theirs and by what they are.
+/// Children with related objects, found by the children's fields and by their identity.
 const STORE: &str = r#"
 apiVersion: orkestra.orkspace.io/v1
 kind: Katalog
@@ -227,7 +227,7 @@ fn everything_is_added_but_what_is_excepted() {
     assert_eq!(some.relations().into_iter().collect::<Vec<_>>(), left);
 }
 
-/// The objects of a relation as they come from a watch, with the child that each is about.
+/// An object of a relation, as a watch reports it, leads to the child that it is about.
 #[test]
 fn a_change_wakes_the_readers_of_that_child_and_of_no_other() {
     let document = STORE.replace("ENRICH", "enrichAll: true");
@@ -265,7 +265,7 @@ fn a_change_wakes_the_readers_of_that_child_and_of_no_other() {
     };
     let found = node("n1", "1").found_by(Relation::Nodes);
     assert_eq!(found.map(Read::Related), read_for(&world, &child, "_node"));
-    // What nobody can see of a node is no change.
+    // A change that no template can read is no change.
     assert!(!node("n1", "2").differs(&node("n1", "1")));
     assert!(node("n2", "1").differs(&node("n1", "1")));
 }

@@ -1,4 +1,4 @@
-//! What cannot be rendered fails alone, with a reason that does not change.
+//! Failures of single children: a child that cannot be rendered fails alone, with a stable reason.
 
 use orkestra_core::reconcile::reason::Reason;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::{
     world::{World, key, words},
 };
 
-/// The failures and intents of a first pass.
+/// Returns the failures and intents of a first pass.
 fn pass(declared: &str, spec: &Value) -> (Vec<(Reason, String)>, Vec<String>) {
     let cycle = World::new(&operator(declared), pond(spec, &json!({}))).decide();
     let failures = cycle
@@ -18,7 +18,7 @@ fn pass(declared: &str, spec: &Value) -> (Vec<(Reason, String)>, Vec<String>) {
     (failures.collect(), words(&cycle))
 }
 
-/// The one failure of a pass in which `ConfigMap` z is fine.
+/// Returns the only failure of a pass in which the `ConfigMap` z is valid.
 fn failure(entries: &str, spec: &Value) -> (Reason, String) {
     let declared = format!("onReconcile:\n  configMaps: [{{ name: z }}]\n{entries}");
     let (failures, words) = pass(&declared, spec);
@@ -178,7 +178,7 @@ fn a_port_of_zero_or_nothing_takes_its_probe_and_its_list_along() {
     }
 }
 
-/// A template that goes on for longer than any budget allows, over a list of 1000 items.
+/// A template over a list of 1000 items that takes longer than any budget allows.
 const ENDLESS: &str = "{{ range .spec.list }}{{ range $.spec.list }}{{ range $.spec.list }}x{{ end }}{{ end }}{{ end }}";
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the first pass wants: whole objects with their marks.
+//! The objects of a first pass: complete, with their labels and annotations.
 
 use orkestra_core::reconcile::{record::child_mark, step::Cycle};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::{
 
 const EVERYTHING: &str = include_str!("../inputs/pass/everything.yaml");
 
-/// A Pond with all that the fixture reads.
+/// Returns a Pond with all fields that the fixture reads.
 pub(crate) fn whole_pond() -> Value {
     let spec = json!({
         "role": "keeper", "seed": "s33d", "image": "pump:3", "pull": "second", "replicas": 3, "port": 5353,
@@ -72,7 +72,7 @@ fn a_deployment_is_rendered_with_every_field_of_its_type() {
     );
 }
 
-/// Returns the expected spec of the Deployment, whose pods have this label of their workload.
+/// Returns the expected spec of the Deployment. Its pods have this label of their workload.
 fn spec_of_the_deployment(label: &Value) -> Value {
     json!({
         "replicas": 3,

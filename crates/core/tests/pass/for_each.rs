@@ -1,4 +1,4 @@
-//! A child for each element of a list or map.
+//! `forEach`: one child for each element of a list or map.
 
 use orkestra_core::{
     compile, definitions::Schemas, diagnostics::Diagnostics, document::read_stream,
@@ -50,7 +50,7 @@ fn a_removed_element_prunes_its_child_and_no_other() {
     assert_eq!(
         world.pass().written.len(),
         2,
-        "a missing field has no elements"
+        "a missing field must give no elements"
     );
     assert!(world.objects.is_empty());
 }
@@ -86,7 +86,7 @@ fn each_entry_of_a_map_has_a_key_and_a_value() {
         .to_json();
     assert_eq!(made["data"]["speed"], "4");
     world.settle();
-    // The gate of one element closes: it is the user's intent.
+    // The gate of one element closes because the user changed the spec.
     world.cr["spec"]["pumps"]["all"]["a"]["on"] = json!(false);
     assert_eq!(world.pass().written, [key("ConfigMap", "pond-a")]);
 }
@@ -183,7 +183,7 @@ fn a_job_of_an_element_runs_once() {
     assert_eq!(world.pass().written, [key("Job.batch", "load-c")]);
 }
 
-/// What compiling says of an operatorBox.
+/// Returns the compiler's problems of an `operatorBox`.
 fn problems(declared: &str) -> String {
     let text = format!(
         "apiVersion: orkestra.orkspace.io/v1

@@ -1,4 +1,4 @@
-//! What a custom resource says while a gate of `preReconcile` is closed.
+//! The status of a custom resource while a gate of `preReconcile` is closed.
 
 use orkestra_core::reconcile::{status::gated, verdict::Executed};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn world(status: &Value) -> World {
     World::new(&operator(GATE), pond(&json!({ "on": 2 }), status))
 }
 
-/// The status while the gate is closed; none where it is that already.
+/// Returns the status while the gate is closed, or `None` if it needs no change.
 fn closed(world: &mut World) -> Option<Value> {
     let cycle = world.decide();
     let held = (cycle.held_back.unwrap(), cycle.unmet.as_deref());
@@ -54,8 +54,8 @@ fn a_resource_that_no_pass_has_seen_is_not_ready_while_its_gate_is_closed() {
             && message.ends_with("reconcileGate.when[0] does not hold"),
         "{message}"
     );
-    assert_eq!(closed(&mut world), None, "it says so already");
-    // The pass that follows takes the condition away.
+    assert_eq!(closed(&mut world), None, "no second write");
+    // The next pass removes the condition.
     world.cr["spec"]["on"] = json!(1);
     let passed = patch(&world, &open_crd_status(), &mut Executed::default(), 9).unwrap();
     apply(&mut world, &passed);
@@ -81,7 +81,7 @@ fn what_a_pass_said_of_the_present_spec_stays_while_the_gate_is_closed() {
         "{status}"
     );
     assert_eq!(words(&status)[3..], ["Gated=True GateClosed"]);
-    // A spec that no pass has seen is neither ready nor stalled.
+    // A spec that no pass has processed is neither ready nor stalled.
     world.cr["metadata"]["generation"] = json!(5);
     let status = closed(&mut world).unwrap();
     assert_eq!(

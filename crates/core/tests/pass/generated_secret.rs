@@ -1,4 +1,4 @@
-//! Secrets that last: made once, made anew when they are due, and their certificates.
+//! Generated Secrets: they are created once and renewed when they are due; and their certificates.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use orkestra_core::reconcile::{reason::Reason, step::Intent};
@@ -16,7 +16,7 @@ const LOGIN: &str = "onCreate:
       once: true
       data: { user: '{{ .spec.user }}', password: '{{ randomAlphanumeric 16 }}' }";
 
-/// A login that gets another password every hour.
+/// A login whose password changes every hour.
 const HOURLY: &str = "onCreate:
   secrets:
     - name: login
@@ -34,7 +34,7 @@ fn world(declared: &str, spec: &Value) -> World {
     world
 }
 
-/// The text under a key of a Secret.
+/// Returns the text under a key of a Secret.
 fn text(world: &World, name: &str, part: &str) -> String {
     let object = world.objects[&key("Secret", name)].object();
     let encoded = object["data"][part].as_str().unwrap_or_default();
@@ -221,7 +221,7 @@ fn an_ingress_has_its_secret_made_before_it_kept_and_removed_with_it() {
         assert_eq!(text(&world, &secret, "tls.crt"), expected);
     }
     assert_eq!(world.pass().written, []);
-    // Two thirds of a year.
+    // Two thirds of the certificate's life, which is one year.
     world.now = at(365 * 86_400 * 2 / 3);
     assert_eq!(world.pass().written.len(), 2);
     assert_eq!(world.pass().written, []);

@@ -1,7 +1,8 @@
-//! The stand-in for the API server agrees with a genuine one.
+//! The simulated API server agrees with a genuine one.
 //!
-//! Each file holds what was `sent` by server-side apply to a genuine API server (1.34), what somebody then `patched`, and
-//! our entry of `managedFields` after each (`applied`, `kept`); `drift` is what must come back.
+//! Each file holds the object that was `sent` by server-side apply to a genuine API server (1.34), the fields that another client
+//! then `patched`, and the operator's entry of `managedFields` after each write (`applied`, `kept`). `drift` is what the operator
+//! must restore.
 
 use std::{fs, path::Path};
 
@@ -49,7 +50,7 @@ fn the_stand_in_owns_what_a_genuine_server_says_we_own() {
     }
 }
 
-/// The drift that is found when our entry is `fields`.
+/// Returns the drift that is found if the operator's entry is `fields`.
 fn drift(sent: &Value, fields: &Value) -> Vec<String> {
     let mut live = sent.clone();
     live["metadata"]["uid"] = json!("c-1");

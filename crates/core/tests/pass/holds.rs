@@ -1,4 +1,4 @@
-//! What holds a custom resource back, what brings it back, and what its status says by itself.
+//! Gates before a pass, requeues, and the conditions of the status.
 
 use std::time::Duration;
 
@@ -148,12 +148,12 @@ fn of_several_rules_the_first_that_holds_says_when_a_pass_follows() {
     };
     assert_eq!(of(1, "5m"), (Some(300), 0));
     assert_eq!(of(2, "5m"), (Some(60), 0));
-    // The rule that holds counts, also where it asks for nothing.
+    // The rule that holds decides, even if it asks for no requeue.
     assert_eq!(of(1, "0s"), (None, 0));
     assert_eq!(of(1, "soon"), (None, 1));
 }
 
-/// The status after a pass that came to `executed`.
+/// Returns the status after a pass with the result `executed`.
 fn reported(declared: &str, spec: &Value, status: &Value, executed: &mut Executed) -> Value {
     let mut world = world(declared, spec, status);
     if let Some(patch) = patch(&world, &open_crd_status(), executed, 0) {
@@ -256,7 +256,7 @@ fn conditions_of_ones_own_stand_beside_ours_and_their_time_moves_with_their_stat
         None
     );
 
-    // One whose gate is closed stays, and one without a status is false.
+    // A condition whose gate is closed stays, and a condition without a status is false.
     let third = reported(
         OWN,
         &json!({"depth": 1, "tested": "no"}),
@@ -295,7 +295,7 @@ fn ready_waits_for_what_the_katalog_asks() {
     );
 }
 
-/// The corrected sample of the seed, with Jobs written out.
+/// The corrected sample of the founding documents, with Jobs in their full form.
 fn machine() -> std::sync::Arc<OperatorPlan> {
     let job = |step: &str, when: &str| {
         format!(
@@ -340,7 +340,7 @@ fn the_state_machine_goes_one_step_a_pass() {
             phases.push(after.as_str().unwrap().to_owned());
             continue;
         }
-        // Nothing is left to do before the Job of this step has ended.
+        // Nothing is left to do until the Job of this step has ended.
         for stored in world.objects.values_mut() {
             stored.set_status(
                 &json!({"succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]}),

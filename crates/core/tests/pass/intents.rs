@@ -1,4 +1,4 @@
-//! What is wanted of each child: block, gate, what decides the gate, what exists, what was made before.
+//! The intent for each child, by block, gate, the source of the gate's operands, existing objects and earlier passes.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{
     world::{World, key, rendered, words},
 };
 
-/// One entry for the object `a`.
+/// An entry for the object `a`.
 const ONCE: &str = "onCreate: { configMaps: [{ name: a, WHEN }] }";
 const RECREATED: &str = "onCreate: { configMaps: [{ name: a, reconcile: true, WHEN }] }";
 const RECONCILED: &str = "onReconcile: { configMaps: [{ name: a, WHEN }] }";
@@ -16,7 +16,7 @@ const RECONCILED: &str = "onReconcile: { configMaps: [{ name: a, WHEN }] }";
 const ON_SPEC: &str = "when: [{ field: spec.on, equals: true }]";
 const ON_STATUS: &str = "when: [{ field: status.on, equals: true }]";
 
-/// A world in which the gate is open or closed, with the object made by an earlier pass or not.
+/// Returns a world in which the gate is open or closed, and an earlier pass has created the object or not.
 fn world(block: &str, when: &str, open: bool, exists: bool) -> World {
     let gate = json!({ "on": open });
     let mut world = World::new(&operator(&block.replace("WHEN", when)), pond(&gate, &gate));
@@ -108,13 +108,13 @@ fn a_plain_entry_is_created_once_and_kept_for_good() {
         assert_eq!(
             intent(ONCE, when, true, true, false),
             "keep",
-            "a crash came before the inventory"
+            "the process ended before it wrote the inventory"
         );
         assert_eq!(intent(ONCE, when, true, true, true), "keep");
         assert_eq!(
             intent(ONCE, when, true, false, true),
             "keep",
-            "somebody deleted it"
+            "the object was deleted"
         );
         for (exists, made) in [(false, false), (true, false), (false, true), (true, true)] {
             assert_eq!(

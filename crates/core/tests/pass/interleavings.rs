@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order: the end is what is declared, and what is made once is made once.
+//! Interleavings: any order of events ends in the declared state, and objects that are created once are created at most once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,28 +41,28 @@ onReconcile:
 
 static PLAN: LazyLock<Arc<OperatorPlan>> = LazyLock::new(|| operator(DECLARED));
 
-/// Something that happens.
+/// An event.
 #[derive(Clone, Debug)]
 enum Event {
-    /// The user writes another spec.
+    /// The user changes the spec.
     Spec(Value),
-    /// Somebody changes the values of a child.
+    /// Another client changes the values of a child.
     Edit(usize),
-    /// Somebody deletes a child.
+    /// Another client deletes a child.
     Delete(usize),
-    /// A pass from its beginning to its end.
+    /// A complete pass.
     Pass,
-    /// A pass that ends in a crash after so many writes.
+    /// A pass that is interrupted after this number of writes.
     Crash(usize),
-    /// A pass that has not seen the children of a kind.
+    /// A pass without the children of one kind.
     Unsynced(bool),
-    /// A pass begins: what it sees is kept for later.
+    /// A pass begins. Its observation is kept for later.
     Look,
-    /// The pass that began is executed, whatever happened since.
+    /// The pass that began earlier is executed.
     Act,
-    /// The process starts anew: a pass that began is forgotten.
+    /// The process restarts and loses a pass that began earlier.
     Restart,
-    /// Time goes by.
+    /// Time passes.
     Wait(u8),
 }
 
@@ -90,11 +90,11 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The world, and what is known of it from outside.
+/// The world, with data that the operator does not have.
 struct History {
     world: World,
     begun: Option<Observed>,
-    /// How often each child that is made once was made, as far as the operator could know.
+    /// The number of times that each child of a create-once entry was created, as far as the operator could know.
     made: BTreeMap<ChildKey, usize>,
 }
 
@@ -117,7 +117,7 @@ impl History {
             Event::Delete(which) => {
                 if let Some(key) = self.pick(which) {
                     self.world.objects.remove(&key);
-                    // Nobody can know that it was there.
+                    // Without an entry in the inventory the operator cannot know that the child existed.
                     if !self.inventory().made.contains(&key) {
                         self.made.remove(&key);
                     }
@@ -158,7 +158,7 @@ impl History {
         self.act(&seen, writes);
     }
 
-    /// The metadata is written over the state that was seen, or not at all: then the pass ends there.
+    /// Executes a pass. The write of the metadata fails if they have changed since the observation; then the pass ends.
     fn act(&mut self, seen: &Observed, writes: usize) {
         if *seen.cr.inventory != self.inventory() {
             return;
@@ -172,7 +172,7 @@ impl History {
                 *self.made.entry(key).or_default() += 1;
             }
         }
-        // What nobody declares any more is forgotten: declared anew, it is another.
+        // Children that are no longer declared are removed. If they are declared again, they may be created again.
         let declared = self.declared_once();
         self.made.retain(|key, _| declared.contains(key));
     }
@@ -181,7 +181,7 @@ impl History {
         self.world.cr().inventory.as_ref().clone()
     }
 
-    /// What is declared now and made once.
+    /// Returns the declared children that are created once.
     fn declared_once(&self) -> BTreeSet<ChildKey> {
         let sets = names(&self.world.cr["spec"], "sets");
         let jobs = sets.map(|set| key("Job.batch", &format!("load-{set}")));
@@ -198,14 +198,14 @@ fn is_once(key: &ChildKey) -> bool {
     &*key.object.name == "seed" || &*key.kind.kind == "Job"
 }
 
-/// What is kept as declared, and its values.
+/// Returns the reconciled children with their data.
 fn kept(world: &World) -> BTreeMap<ChildKey, Value> {
     let kept = world.objects.iter().filter(|(key, _)| !is_once(key));
     kept.map(|(key, stored)| (key.clone(), stored.object()["data"].clone()))
         .collect()
 }
 
-/// What shall be kept, from the spec alone.
+/// Returns the children that must exist, from the spec only.
 fn declared(spec: &Value) -> BTreeMap<ChildKey, Value> {
     let map = |name: &str, data: Value| (key("ConfigMap", name), data);
     let word = &spec["word"];
@@ -250,7 +250,7 @@ proptest! {
         history.world.settle();
         let spec = history.world.cr["spec"].clone();
         prop_assert_eq!(kept(&history.world), declared(&spec));
-        // What is made once was made, if its gate was open.
+        // Each child of a create-once entry was created, if its gate was open.
         let made = history.inventory().made;
         for job in history.declared_once().iter().filter(|key| &*key.kind.kind == "Job") {
             prop_assert!(made.contains(job), "{} was not made", job);

@@ -1,4 +1,4 @@
-//! `.health`, `.metrics` and `.ork`: what a pass asks about its own operator, and what templates and conditions see of it.
+//! `.health`, `.metrics` and `.ork`: the reads of a pass about its own operator, and their use in templates and conditions.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn templates_and_conditions_see_the_operator_and_its_process() {
         words(&world.decide()),
         ["apply ConfigMap east/a", "apply ConfigMap east/b"]
     );
-    // What is unknown decides nothing: neither to create nor to delete.
+    // An unknown value decides nothing: the pass neither creates nor deletes.
     let unknown = Answer::Unavailable("the operator does not run".into());
     world.outside.insert(health, unknown);
     assert_eq!(

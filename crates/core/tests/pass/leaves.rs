@@ -1,4 +1,4 @@
-//! An object as the API server's structured merge sees it: paths that can be owned, with their values.
+//! An object as the API server's structured merge sees it: the paths that can be owned, with their values.
 //!
 //! Source: Kubernetes API reference, `x-kubernetes-list-type`, `x-kubernetes-map-type` and list map keys of the built-in
 //! kinds; structured-merge-diff, `ToFieldSet`.
@@ -18,25 +18,26 @@ pub(crate) enum Step {
     Member(String),
 }
 
-/// From an object's root to a path that can be owned.
+/// A path from an object's root to a field that can be owned.
 pub(crate) type Trail = Vec<Step>;
 
-/// Every path of an object that can be owned. An item's own path and an empty map have an empty map as value.
+/// All paths of an object that can be owned. The value of an item's own path and of an empty map is an empty map.
 pub(crate) type Leaves = BTreeMap<Trail, Value>;
 
-/// How a list or map is merged.
+/// The way in which a list or map is merged.
 enum Shape {
     /// Field by field.
     Granular,
     /// As one value.
     Atomic,
-    /// Items by their keys; a key that is absent has the default.
+    /// Items by their keys; an absent key has the default.
     Keyed(&'static [(&'static str, Option<&'static str>)]),
     /// A set of values.
     Set,
 }
 
-/// The shape of the list or map at `path`, names of fields joined by dots; of a list's items, where it ends in a dot.
+/// Returns the shape of the list or map at `path`, with field names joined by dots. A path that ends in a dot means the items of
+/// a list.
 fn shape(kind: &str, path: &str, value: &Value) -> Shape {
     let pod = path.strip_prefix("spec.template.").unwrap_or(path);
     match (kind, pod) {
@@ -67,7 +68,7 @@ fn shape(kind: &str, path: &str, value: &Value) -> Shape {
     }
 }
 
-/// The paths of an object that can be owned.
+/// Returns the paths of an object that can be owned.
 pub(crate) fn leaves(object: &Value) -> Leaves {
     let kind = object["kind"].as_str().unwrap_or_default();
     let mut leaves = Leaves::new();
@@ -116,7 +117,7 @@ fn flatten(kind: &str, value: &Value, path: &str, trail: &mut Trail, leaves: &mu
             for item in items {
                 trail.push(Step::Item(keys_of(item, keys)));
                 leaves.insert(trail.clone(), json!({}));
-                // A list of atomic maps has nothing below its items.
+                // A list of atomic maps has no paths below its items.
                 flatten(kind, item, &format!("{path}."), trail, leaves);
                 trail.pop();
             }
@@ -146,7 +147,7 @@ fn keys_of(item: &Value, keys: &[(&str, Option<&str>)]) -> String {
     Value::Object(keys.collect()).to_string()
 }
 
-/// The fields of an object that has these leaves.
+/// Returns the fields of an object with these leaves.
 pub(crate) fn object(leaves: &Leaves) -> Value {
     let mut root = json!({});
     for (trail, value) in leaves {
@@ -157,7 +158,7 @@ pub(crate) fn object(leaves: &Leaves) -> Value {
 
 fn put(at: &mut Value, trail: &[Step], value: &Value) {
     let Some((step, rest)) = trail.split_first() else {
-        // The item's own path, after its fields or before them: it has its keys by now.
+        // The item's own path may come after its fields or before them; the item has its keys already.
         if !(value == &json!({}) && at.is_object()) {
             *at = value.clone();
         }
@@ -199,7 +200,7 @@ fn list(at: &mut Value) -> &mut Vec<Value> {
     at.as_array_mut().unwrap()
 }
 
-/// A path as the server writes it where it refuses an apply.
+/// Returns a path in the notation of the API server's conflict message.
 pub(crate) fn refusal(trail: &Trail) -> String {
     let steps = trail.iter().map(|step| match step {
         Step::Field(name) => format!(".{name}"),
@@ -216,7 +217,7 @@ pub(crate) fn refusal(trail: &Trail) -> String {
     steps.collect()
 }
 
-/// A set of paths as `fieldsV1` has it.
+/// Returns a set of paths as `fieldsV1`.
 pub(crate) fn fields_v1<'a>(trails: impl Iterator<Item = &'a Trail>) -> Value {
     let mut root = Map::new();
     for trail in trails {
@@ -239,7 +240,7 @@ pub(crate) fn fields_v1<'a>(trails: impl Iterator<Item = &'a Trail>) -> Value {
     Value::Object(root)
 }
 
-/// A path with nothing below it is written as an empty map.
+/// Replaces a path without children by an empty map.
 fn without_lone_dots(fields: &mut Map<String, Value>) {
     for (_, below) in fields.iter_mut() {
         let below = below.as_object_mut().unwrap();

@@ -1,4 +1,4 @@
-//! A record of what is looked at is the record of the whole object.
+//! Projections: a record of the projected fields equals the record of the whole object.
 
 use orkestra_core::{
     plan::GroupKind,
@@ -14,7 +14,7 @@ use orkestra_core::{
 use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
 
-/// Fields that records look at, fields around them, and some that no record looks at.
+/// Fields that records read, neighbouring fields, and fields that no record reads.
 const FIELDS: [&str; 47] = [
     "metadata.namespace",
     "metadata.generation",
@@ -137,7 +137,7 @@ fn values() -> Vec<Value> {
     ]
 }
 
-/// An object with some of the fields, and rarely without what every object has.
+/// Generates an object with some of the fields. Rarely, a field that every object has is missing.
 fn object() -> impl Strategy<Value = Node> {
     let field = (select(FIELDS.to_vec()), select(values()));
     let more = prop::collection::vec(field, 0..24);

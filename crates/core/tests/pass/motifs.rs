@@ -1,4 +1,4 @@
-//! What Motifs declare is made with the inputs of each import.
+//! Children of Motifs, with the inputs of each import.
 
 use orkestra_core::{
     definitions::Schemas,
@@ -48,7 +48,7 @@ resources:
       data: { label: '{{ label }}' }
 ";
 
-/// A world whose operator has those imports.
+/// Returns a world whose operator has these imports.
 fn world(imports: &str, spec: &Value) -> World {
     let imports: Vec<String> = imports
         .lines()
@@ -111,7 +111,7 @@ fn what_is_given_and_turns_out_to_be_nothing_leaves_the_default() {
     );
     let cycle = world.decide();
     assert_eq!(cycle.failures, []);
-    // The inner Motif's own default reads what is not there either.
+    // The inner Motif's own default reads a field that does not exist either.
     assert_eq!(names(&cycle), ["left", "own"]);
     assert_eq!(data(&cycle, "left")["height"], "7");
 }
@@ -129,7 +129,7 @@ fn an_input_of_a_wrong_type_fails_once_and_keeps_what_its_import_made() {
     assert_eq!(failure.reason, Reason::WrongType);
     assert_eq!(failure.at, "spec.crds.pond.imports[0].with.height");
     assert!(failure.message.contains("`height`"), "{}", failure.message);
-    // The Katalog's own child is looked after, and nothing goes.
+    // The Katalog's own child is still reconciled, and nothing is deleted.
     assert_eq!(words(&cycle), ["apply ConfigMap east/own"]);
 }
 

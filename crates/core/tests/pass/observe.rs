@@ -1,4 +1,4 @@
-//! What leads to passes: what is kept of it, what happened to it, whose it is, and what templates see of Events.
+//! Observed objects: the fields that are kept, the changes, the custom resource that a change leads to, and Events in templates.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn merge(into: &mut Value, from: &Value) {
     }
 }
 
-/// Where an object leads that is watched with this `keyFrom`.
+/// Returns the custom resource to which an object leads that is watched with this `keyFrom`.
 fn leads(key_from: &str, object: &Value, namespaced: bool) -> Option<Lead> {
     let plan = operator(&format!(
         "observe: {{ watch: [{{ apiVersion: v1, kind: ConfigMap{key_from} }}] }}"
@@ -80,7 +80,7 @@ fn a_label_names_a_custom_resource_beside_the_object() {
     assert_eq!(leads(by, &object, true), Some(named(Some("east"), "north")));
     assert_eq!(leads(by, &object, false), Some(named(None, "north")));
     assert_eq!(leads(by, &json!({}), true), None);
-    // An object in no namespace leads to all of that name.
+    // A cluster-scoped object leads to every custom resource with that name.
     let cluster = json!({ "metadata": { "namespace": "", "labels": { "example.org/pond": "n" } } });
     assert_eq!(leads(by, &cluster, true), Some(named(None, "n")));
 }
@@ -94,7 +94,7 @@ fn a_template_names_a_custom_resource_and_its_namespace() {
     let by = r#", keyFrom: { name: "{{ .data.pond }}", namespace: "{{ .data.where }}" }"#;
     assert_eq!(leads(by, &object, true), Some(named(Some("west"), "north")));
     assert_eq!(leads(by, &object, false), Some(named(None, "north")));
-    // What lists leave out is known.
+    // Fields that list responses omit are known.
     let by = r#", keyFrom: { name: "{{ .kind | lower }}-{{ .apiVersion }}", namespace: fixed }"#;
     assert_eq!(
         leads(by, &object, true),
@@ -141,7 +141,7 @@ fn what_happened_is_reported_by_uid_and_content() {
     let first = of(json!({ "data": { "a": "1" } }));
     assert_eq!(happened(None, Some(&first)), create);
     assert_eq!(happened(Some(&first), None), delete);
-    // Nobody changed anything.
+    // The content has not changed.
     let again = of(json!({
         "data": { "a": "1" },
         "metadata": { "resourceVersion": "2", "managedFields": [{ "manager": "kubectl" }] },
@@ -193,7 +193,7 @@ fn a_filter_asks_for_all_of_it_and_the_api_server_for_what_it_can() {
         merge(&mut event[field], &other);
         assert!(!events.admits(&seen(&event, &plan).view), "{field}");
     }
-    // What passes tell of themselves leads to none.
+    // Events that passes emit lead to no custom resource.
     let mut own = event.clone();
     own["reportingController"] = json!("orkestra");
     assert!(!events.admits(&seen(&own, &plan).view));
@@ -263,7 +263,7 @@ fn templates_and_conditions_see_the_latest_event_or_nothing() {
         words(&world.decide()),
         ["apply ConfigMap east/a", "apply ConfigMap east/b"]
     );
-    // What nobody reads is not asked for, and not kept.
+    // Events that no template reads are not read and not kept.
     let reads: Vec<String> = world.plan.observe.events[0]
         .reads
         .iter()
@@ -380,6 +380,6 @@ fn another_declaration_is_another_plan() {
         watch(""),
         watch(", on: [delete, update, create], index: []")
     );
-    // As kubectl sends it, which reads YAML 1.1.
+    // kubectl reads YAML 1.1 and sends `on` as `true`.
     assert_eq!(watch(", on: [create]"), watch(", \"true\": [create]"));
 }

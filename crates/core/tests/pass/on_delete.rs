@@ -1,4 +1,4 @@
-//! `onDelete`: what is next for a custom resource that is being deleted.
+//! `onDelete`: the steps for a custom resource that is being deleted.
 
 use orkestra_core::{
     plan::ChildKey,
@@ -18,7 +18,7 @@ use super::{
 
 const DELETED: &str = "2026-03-01T07:00:00Z";
 
-/// A world whose custom resource is being deleted.
+/// Returns a world whose custom resource is being deleted.
 fn ended(declared: &str) -> World {
     let plan = operator(declared);
     let mut world = World::new(&plan, pond(&json!({ "on": true }), &json!({})));
@@ -53,7 +53,7 @@ fn deleted(deletion: &DeletionStep) -> Vec<String> {
     names(deletion.delete.iter().map(|deletion| &deletion.key))
 }
 
-/// What the runtime does with it.
+/// Executes a step like the runtime.
 fn execute(world: &mut World, deletion: &DeletionStep) {
     for job in &deletion.make {
         let object = job.object.to_json();

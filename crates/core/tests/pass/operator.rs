@@ -1,4 +1,4 @@
-//! Katalogs to operators, and the custom resources that they work on.
+//! Operators from Katalogs, and their custom resources.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use orkestra_core::{
 };
 use serde_json::{Value, json};
 
-/// Namespace of the custom resources.
+/// The namespace of the custom resources.
 pub(crate) const NAMESPACE: &str = "east";
-/// Name of the custom resources.
+/// The name of the custom resources.
 pub(crate) const NAME: &str = "pond";
-/// uid of the custom resources.
+/// The uid of the custom resources.
 pub(crate) const UID: &str = "0f6a3c52-8a5e-4a0e-9d6e-2b7c1d9e4f10";
-/// Field manager of the operators.
+/// The field manager of the operators.
 pub(crate) const MANAGER: &str = "orkestra/ponds.water.example";
 
-/// The operator of a Katalog in the form of a whole document; Motifs may follow it.
+/// Returns the operator of a Katalog, which is given as a complete document. Motifs may follow it.
 pub(crate) fn of_document(text: &str, schemas: &Schemas) -> Arc<OperatorPlan> {
     let (documents, _) =
         read_stream("katalog.yaml", text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
@@ -46,23 +46,23 @@ pub(crate) fn of_document(text: &str, schemas: &Schemas) -> Arc<OperatorPlan> {
     plan.operators[0].clone()
 }
 
-/// The operator of Ponds, in namespaces, whose `operatorBox` is `declared`. They may choose any namespace for children.
+/// Returns the operator of namespaced Ponds whose `operatorBox` is `declared`. Its children may be in any namespace.
 pub(crate) fn operator(declared: &str) -> Arc<OperatorPlan> {
     operator_with("allowedTargets: ['*']", declared)
 }
 
-/// The same with this line in the entry.
+/// Returns the same operator with this line in the entry.
 pub(crate) fn operator_with(line: &str, declared: &str) -> Arc<OperatorPlan> {
     let entry = format!("true\n      {line}");
     of_document(&katalog(&entry, declared), &Schemas::default())
 }
 
-/// The same for Ponds that live in no namespace.
+/// Returns the same operator for cluster-scoped Ponds.
 pub(crate) fn cluster_operator(declared: &str) -> Arc<OperatorPlan> {
     of_document(&katalog("false", declared), &Schemas::default())
 }
 
-/// The operator of Ponds whose definition has this schema of the status.
+/// Returns the operator of Ponds whose definition has this schema of the status.
 pub(crate) fn operator_with_schema(declared: &str, status: &Value) -> Arc<OperatorPlan> {
     let crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -104,7 +104,7 @@ spec:
     )
 }
 
-/// A Pond with this spec and status.
+/// Returns a Pond with this spec and status.
 pub(crate) fn pond(spec: &Value, status: &Value) -> Value {
     json!({
         "apiVersion": "water.example/v1",
@@ -118,7 +118,7 @@ pub(crate) fn pond(spec: &Value, status: &Value) -> Value {
     })
 }
 
-/// A Pond with this spec in no namespace.
+/// Returns a cluster-scoped Pond with this spec.
 pub(crate) fn cluster_pond(spec: &Value) -> Value {
     let mut object = pond(spec, &json!({}));
     object["metadata"]
@@ -128,18 +128,18 @@ pub(crate) fn cluster_pond(spec: &Value) -> Value {
     object
 }
 
-/// What an operator keeps of a custom resource.
+/// Returns the operator's record of a custom resource.
 pub(crate) fn record(plan: &OperatorPlan, object: &Value) -> Arc<CrRecord> {
     let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
     Arc::new(CrRecord::read(&Node::from(object), &paths).unwrap())
 }
 
-/// The CRD status of a definition that keeps every status and has the subresource.
+/// Returns the `CrdStatus` of a definition that preserves every status and has the status subresource.
 pub(crate) fn open_crd_status() -> CrdStatus {
     crd_status(&json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }))
 }
 
-/// The CRD status of a definition with this schema of the status.
+/// Returns the `CrdStatus` of a definition with this schema of the status.
 pub(crate) fn crd_status(status: &Value) -> CrdStatus {
     CrdStatus {
         namespaced: true,

@@ -1,5 +1,5 @@
-//! Whose child an object is where no owner reference is legal, and what becomes of the children of a custom resource that is
-//! gone.
+//! Ownership without owner references: the owner of a child in another namespace, and the children of a custom resource that no
+//! longer exists.
 
 use orkestra_core::{
     plan::ChildKey,
@@ -18,11 +18,11 @@ const MANAGED: &str = "orkestra.orkspace.io/managed";
 const OWNER_UID: &str = "orkestra.orkspace.io/owner-uid";
 const CHILD: &str = "orkestra.orkspace.io/child";
 const OWNER: &str = "orkestra.orkspace.io/owner";
-/// Declares `far/sign` alone.
+/// Declares only `far/sign`.
 const SIGN: &str = "onReconcile: { configMaps: [{ name: sign, namespace: far }] }";
 const NOTHING: &str = "onReconcile: { configMaps: [{ name: other }] }";
 
-/// A settled world in which the pond has a child in another namespace.
+/// Returns a settled world in which the pond has a child in another namespace.
 fn far() -> World {
     let mut world = World::new(
         &operator(SIGN),
@@ -36,7 +36,7 @@ fn sign() -> ChildKey {
     key_in(Some("far"), "ConfigMap", "sign")
 }
 
-/// The child as it is stored, changed and written by `manager`.
+/// Stores the child with a change, as written by `manager`.
 fn put(world: &mut World, manager: &str, change: impl FnOnce(&mut Value)) {
     let mut object = world.objects[&sign()].object();
     change(&mut object["metadata"]);
@@ -47,7 +47,7 @@ fn put(world: &mut World, manager: &str, change: impl FnOnce(&mut Value)) {
     world.objects.insert(sign(), stored);
 }
 
-/// Whether the child is taken for the pond's.
+/// Returns true if the child counts as a child of the pond.
 fn is_ours(world: &World) -> bool {
     let record = world.record_of(&sign());
     record.is_uncollected(&Uid::from(UID), MANAGER)
@@ -77,7 +77,7 @@ proptest! {
         let has = |mark: &str| kept.contains(&mark);
         let proofs = [OWNER_UID, CHILD, OWNER].into_iter().filter(|mark| has(mark)).count();
         prop_assert_eq!(is_ours(&world), proofs >= 2, "{:?}", kept);
-        // A copy has the labels and annotations, and another writer.
+        // A copy has the labels and annotations, but another field manager.
         let mut world = far();
         put(&mut world, "kubectl", without);
         prop_assert!(!is_ours(&world));
@@ -109,7 +109,7 @@ fn a_plan_says_in_which_namespaces_beyond_the_own_one_children_may_be() {
     assert_eq!(of_cluster.child_targets(&sign().kind).texts(), ["*"]);
 }
 
-/// The pond was deleted and made again: its child still names the uid of before.
+/// Simulates that the pond was deleted and created again: its child still has the old uid.
 fn again(world: &mut World, change: impl FnOnce(&mut Value)) {
     put(world, MANAGER, |metadata| {
         metadata["labels"][OWNER_UID] = json!("dead");
@@ -218,7 +218,7 @@ fn an_adopted_object_stays_without_an_owner_reference() {
     let references = ["metadata", "ownerReferences"];
     assert!(
         has(&rendered(&world), &references),
-        "a new child has an owner"
+        "a new child must have an owner"
     );
     for tracked in [false, true] {
         if tracked {

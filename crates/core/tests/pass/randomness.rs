@@ -1,4 +1,4 @@
-//! Random values: drawn once, kept, and nobody else's. And time: one moment for all of a pass.
+//! Random values are drawn once, kept, and different for each child. The time is the same for the whole pass.
 
 use orkestra_core::{plan::ChildKey, reconcile::verdict::Executed};
 use serde_json::{Value, json};
@@ -30,9 +30,9 @@ fn what_is_made_once_keeps_the_values_that_it_was_made_with() {
     assert_eq!(
         before["key"].as_str().unwrap().len(),
         24,
-        "base64 of 16 characters"
+        "the value must be base64 of 16 characters"
     );
-    // Passes draw from other seeds: nothing is written again.
+    // Another pass draws from another seed, but writes nothing.
     world.cr["spec"]["n"] = json!(1);
     let second = world.pass();
     assert_eq!(second.written, []);
@@ -66,7 +66,7 @@ fn what_a_child_draws_depends_on_its_custom_resource_and_not_on_its_neighbours()
         rendered(&cycle, &key("Secret", "two")).object.to_json()["data"].clone()
     };
     let world = World::new(&plan, pond(&json!({}), &json!({})));
-    assert_eq!(drawn(&world), drawn(&world), "a seed decides everything");
+    assert_eq!(drawn(&world), drawn(&world), "equal seeds, equal values");
     let mut other = World::new(&plan, pond(&json!({}), &json!({})));
     other.cr["metadata"]["uid"] = json!("another");
     assert_ne!(drawn(&world), drawn(&other));

@@ -1,4 +1,4 @@
-//! Whatever schema, values and old state there are, one patch is enough.
+//! For any schema, values and old status, one status patch is sufficient.
 
 use orkestra_core::reconcile::{reason::Reason, verdict::Executed};
 use proptest::prelude::*;
@@ -61,7 +61,7 @@ proptest! {
     ) {
         let mut schema = json!({ "type": "object", "properties": schema });
         schema["x-kubernetes-preserve-unknown-fields"] = json!(open);
-        // No path may lie below another.
+        // No path may be below another.
         let paths: Vec<&String> = paths.iter().filter(|path| !paths.iter().any(|other| other != *path && other.starts_with(path.as_str()))).collect();
         let declared: Vec<String> = paths.iter().enumerate()
             .map(|(at, path)| format!("{{ path: '{path}', value: '{{{{ .spec.v{at} }}}}' }}"))

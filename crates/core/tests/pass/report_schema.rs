@@ -1,4 +1,4 @@
-//! Declared status fields, and what the definition's schema lets through.
+//! Declared status fields, and the effect of the definition's schema.
 
 use orkestra_core::reconcile::{
     crd_status::{CrdStatus, StatusShape},
@@ -18,12 +18,12 @@ fn fields(declared: &str) -> String {
     format!("status:\n  fields: [{declared}]")
 }
 
-/// A Pond whose operator writes these fields.
+/// Returns a world with a Pond whose operator writes these fields.
 pub(crate) fn world(declared: &str, spec: &Value, status: &Value) -> World {
     World::new(&operator(&fields(declared)), pond(spec, status))
 }
 
-/// The declared fields after a pass that went well.
+/// Returns the declared fields after a pass without failures.
 fn reported(declared: &str, spec: &Value, crd_status: &CrdStatus) -> Value {
     let mut executed = Executed::default();
     let mut status = report(

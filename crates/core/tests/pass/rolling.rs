@@ -1,4 +1,4 @@
-//! Pods that roll when a Secret or a `ConfigMap` changes that they use.
+//! `rollOnChange`: pods are replaced when a Secret or `ConfigMap` that they use changes.
 
 use std::sync::Arc;
 
@@ -47,14 +47,14 @@ fn mark(world: &World) -> Value {
     template["annotations"]["orkestra.orkspace.io/config-hash"].clone()
 }
 
-/// What a pass finds of an object.
+/// Adds an object that a pass finds.
 fn there_is(world: &mut World, kind: &str, name: &str, data: &Value) {
     let object = Node::from(&json!({ "data": data }));
     let read = Read::Object(key(kind, name));
     world.outside.insert(read, Answer::Ready(Arc::new(object)));
 }
 
-/// The own Secret as the API server has it, which a pass reads once the Secret is kept.
+/// Adds the operator's own Secret, which a pass reads from the API server once the Secret is kept.
 fn seen(world: &mut World) {
     let login = world.objects[&key("Secret", "login")].object();
     there_is(world, "Secret", "login", &login["data"]);
@@ -72,7 +72,7 @@ fn pods_roll_with_what_the_same_custom_resource_has() {
     assert_eq!(world.pass().written.len(), 2);
     let second = mark(&world);
     assert_ne!(first, second);
-    // A rotation: Secret and pods in one pass, and no more after it.
+    // After a rotation, one pass writes the Secret and the pod template, and the next pass writes nothing.
     world.now = at(3600);
     assert_eq!(world.pass().written.len(), 2);
     assert_ne!(second, mark(&world));
@@ -110,7 +110,7 @@ fn pods_do_not_roll_into_the_absence_of_what_they_need() {
     let ca = Read::Object(key("ConfigMap", "ca"));
     let there = world.outside.insert(ca.clone(), Answer::Absent).unwrap();
     assert_eq!(world.pass().written, []);
-    // What else changes waits for it too: pods that roll now could not start.
+    // Other changes wait for the missing object too, because new pods could not start.
     there_is(&mut world, "Secret", "key", &json!({ "value": "b25l" }));
     assert_eq!(world.pass().written, []);
     assert_eq!(mark(&world), before);
@@ -164,7 +164,7 @@ fn pods_stay_as_they_are_while_something_cannot_be_read() {
     assert!(pass.cycle.failures[0].message.contains("ConfigMap east/ca"));
 }
 
-/// Each way in which pods name a Secret or a `ConfigMap`, one object a way.
+/// Each way in which pods refer to a Secret or a `ConfigMap`, with a separate object for each.
 const WAYS: &str = "rollOnChange: true
       image: pump:1
       env: { A: { secretKeyRef: { name: s1, key: a } }, B: { configMapKeyRef: { name: c1, key: b } } }

@@ -1,4 +1,4 @@
-//! Workloads whose number of pods follows conditions.
+//! Workloads whose replicas follow conditions.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_900_000_000).unwrap() + SignedDuration::from_secs(seconds)
 }
 
-/// A world whose pump runs since second 0.
+/// Returns a world whose pump has run since second 0.
 fn world() -> World {
     let spec = json!({ "load": 50, "most": 5 });
     let mut world = World::new(&operator(PUMP), pond(&spec, &json!({})));
@@ -37,7 +37,8 @@ fn world() -> World {
     world
 }
 
-/// A pass at that second under that load, and another that finds nothing to do; the pods, and when the next pass is due.
+/// Runs a pass at this second under this load, and another one that must write nothing. Returns the replicas and the time of the
+/// next pass.
 fn pass(world: &mut World, second: i64, load: i64) -> (Value, Option<Timestamp>) {
     world.cr["spec"]["load"] = load.into();
     world.now = at(second);
@@ -85,10 +86,10 @@ fn pods_come_and_go_step_by_step_within_the_bounds() {
 fn what_is_declared_is_only_where_it_starts() {
     let mut world = world();
     pass(&mut world, 10, 90);
-    // Another image: the pods stay as many as they are.
+    // A new image does not change the replicas.
     world.plan = operator(&PUMP.replace("pump:1", "pump:2"));
     assert_eq!(pass(&mut world, 500, 50).0, json!(4));
-    // A new bound counts at once.
+    // A new bound applies at once.
     world.cr["spec"]["most"] = 3.into();
     assert_eq!(pass(&mut world, 501, 50).0, json!(3));
 }
@@ -109,13 +110,13 @@ fn a_count_that_was_decided_from_an_earlier_one_is_outdated() {
     let cycle = world.decide();
     let decided = rendered(&cycle, &pump);
     assert!(!decided.is_outdated(&world.record_of(&pump)));
-    // Somebody sets another count before the write.
+    // Another client sets other replicas before the write.
     let scaled = json!({ "spec": { "replicas": 3 } });
     let pods = world.stored("Deployment.apps", "pump");
     pods.apply(&scaled, "kubectl", true).unwrap();
     assert!(decided.is_outdated(&world.record_of(&pump)));
     assert_eq!(pass(&mut world, 20, 50).0, json!(3));
-    // A workload that did not exist was not scaled by anybody.
+    // A workload that did not exist was not scaled by another client.
     let mut fresh = World::new(&world.plan, world.cr.clone());
     let cycle = fresh.decide();
     fresh.execute(cycle.clone(), usize::MAX);

@@ -1,7 +1,7 @@
-//! One object as the API server keeps it: its leaves, and who owns them.
+//! One object as the API server stores it: its leaves, and their owners.
 //!
-//! Source: Kubernetes, "Server-Side Apply"; structured-merge-diff, `Merger.Apply` and `Merger.Update`. Admission,
-//! defaulting (but for list keys) and validation are not modelled.
+//! Source: Kubernetes, "Server-Side Apply"; structured-merge-diff, `Merger.Apply` and `Merger.Update`. Admission, validation and
+//! defaults (except for list keys) are not simulated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use super::leaves::{Leaves, Trail, fields_v1, leaves, object};
 
-/// How an entry of `managedFields` came about.
+/// The operation of an entry of `managedFields`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operation {
     Apply,
     Update,
 }
 
-/// A manager and how it wrote.
+/// A field manager and its operation.
 pub(crate) type Writer = (String, Operation);
 
 /// A stored object.
@@ -30,7 +30,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// The object that a manager's first write makes.
+    /// Returns the object that a manager's first write creates.
     pub(crate) fn made(object: &Value, uid: &str, manager: &str, operation: Operation) -> Self {
         let metadata = &object["metadata"];
         let mut head = json!({
@@ -50,25 +50,25 @@ impl Stored {
         }
     }
 
-    /// The same object, created so many seconds later than others.
+    /// Returns the same object with a creation time that is this number of seconds later.
     pub(crate) fn born(mut self, seconds: usize) -> Self {
         self.head["metadata"]["creationTimestamp"] =
             json!(format!("2026-03-01T07:00:{seconds:02}Z"));
         self
     }
 
-    /// Its controller writes the status, as Kubernetes' own do.
+    /// Writes the status like the object's own controller in Kubernetes.
     pub(crate) fn set_status(&mut self, status: &Value) {
         self.head["status"] = status.clone();
         self.version += 1;
     }
 
-    /// `metadata.resourceVersion`.
+    /// Returns `metadata.resourceVersion`.
     pub(crate) fn version(&self) -> String {
         self.version.to_string()
     }
 
-    /// Server-side apply. Without force, the managers that hold other values of the same paths refuse it.
+    /// Applies server-side. Without `force`, it is refused if other managers own other values of the same paths.
     pub(crate) fn apply(
         &mut self,
         wanted: &Value,
@@ -111,7 +111,7 @@ impl Stored {
         Ok(())
     }
 
-    /// A write that replaces: `edit` changes the object.
+    /// Replaces the object: `edit` changes the leaves.
     pub(crate) fn update(&mut self, manager: &str, edit: impl FnOnce(&mut Leaves)) {
         let before = (self.leaves.clone(), self.owners.clone());
         edit(&mut self.leaves);
@@ -130,7 +130,7 @@ impl Stored {
         self.settle(before);
     }
 
-    /// Another resourceVersion where anything changed; entries that own nothing go.
+    /// Increments the resourceVersion if anything changed, and removes entries that own nothing.
     fn settle(&mut self, (leaves, owners): (Leaves, BTreeMap<Writer, BTreeSet<Trail>>)) {
         self.owners.retain(|_, owned| !owned.is_empty());
         if leaves != self.leaves || owners != self.owners {
@@ -138,7 +138,7 @@ impl Stored {
         }
     }
 
-    /// Who owns a path.
+    /// Returns the owners of a path.
     pub(crate) fn owners_of(&self, trail: &Trail) -> Vec<&Writer> {
         self.owners
             .iter()
@@ -147,7 +147,7 @@ impl Stored {
             .collect()
     }
 
-    /// The object as a watch gives it.
+    /// Returns the object as a watch reports it.
     pub(crate) fn object(&self) -> Value {
         let mut whole = object(&self.leaves);
         merge(&mut whole, &self.head);

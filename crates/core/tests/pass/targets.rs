@@ -1,4 +1,4 @@
-//! Target namespaces: children go where the Katalog permits, whatever a custom resource asks for.
+//! Target namespaces: children are created only in namespaces that the Katalog permits.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn world(line: &str, declared: &str, namespace: &str) -> World {
     World::new(&operator_with(line, declared), pond(&spec, &json!({})))
 }
 
-/// The intents and the reasons of failures.
+/// Returns the intents, and the reasons of the failures.
 fn outcome(world: &World) -> (Vec<String>, Vec<Reason>) {
     let cycle = world.decide();
     let reasons = cycle.failures.iter().map(|failure| failure.reason);
@@ -59,7 +59,7 @@ fn a_namespace_is_permitted_by_its_name_and_every_other_one_is_refused() {
         assert_eq!(intents, ["apply ConfigMap east/a"], "{refused}");
         assert_eq!(failed, [Reason::TargetRefused], "{refused}");
     }
-    // The own namespace needs no permission.
+    // The custom resource's own namespace needs no permission.
     let (intents, failed) = outcome(&world(targets, CHOSEN, "east"));
     assert_eq!((intents.len(), failed), (2, vec![]));
 }
@@ -93,7 +93,7 @@ fn nothing_is_concluded_of_other_children_while_a_target_is_refused() {
     let pass = world.pass();
     assert_eq!(pass.cycle.failures[0].reason, Reason::TargetRefused);
     assert_eq!(pass.written, []);
-    assert_eq!(world.objects.len(), 2, "what was created before stays");
+    assert_eq!(world.objects.len(), 2, "existing children must stay");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_namespace_that_the_operator_creates_has_to_be_its_own() {
     assert_eq!(words(&cycle), intents);
     let within = super::world::rendered(&cycle, &key_in(Some("west"), "ConfigMap", "b"));
     assert_eq!(within.within, Some(namespace("west")));
-    // What is permitted needs no creator.
+    // A namespace that `allowedTargets` permits need not be the operator's own.
     let world = self::world("allowedTargets: [west]", CREATED, "west");
     let cycle = world.decide();
     let within = super::world::rendered(&cycle, &key_in(Some("west"), "ConfigMap", "b"));

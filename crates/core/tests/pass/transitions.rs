@@ -1,4 +1,4 @@
-//! G3 of custom resources: over every transition between what passes come to, the conditions keep to kstatus.
+//! Guarantee G3 for custom resources: the conditions agree with kstatus in every transition between two outcomes of passes.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ use crate::{
     kstatus::{Kstatus, faults, kstatus},
 };
 
-/// What a pass came to, with how far the child is, and what kstatus has to make of it.
+/// The result of a pass, the readiness of the child, and the status that kstatus must compute.
 type Outcome = (Executed, Readiness, Kstatus);
 
 fn outcomes() -> Vec<Outcome> {
@@ -66,7 +66,7 @@ fn outcomes() -> Vec<Outcome> {
         } else {
             Kstatus::InProgress
         };
-        // Beside another that is retried, nothing is hopeless.
+        // A permanent failure together with a transient one is retried.
         let mut both = failed(Reason::Unavailable);
         both.failures.extend(one.failures.clone());
         all.push((one, Readiness::Current, expected));
@@ -75,7 +75,7 @@ fn outcomes() -> Vec<Outcome> {
     all
 }
 
-/// Reports an outcome; the custom resource afterwards.
+/// Reports an outcome in the status of the custom resource.
 fn report(world: &mut World, (executed, readiness, _): &Outcome, second: i64) {
     let mut observed = world.observe();
     let record = world.record_of(&key("ConfigMap", "a"));
@@ -93,7 +93,7 @@ fn report(world: &mut World, (executed, readiness, _): &Outcome, second: i64) {
     }
 }
 
-/// A custom resource with its child.
+/// Returns a world with a custom resource and its child.
 fn world() -> World {
     let plan = operator("onReconcile: { configMaps: [{ name: a }] }");
     let mut world = World::new(&plan, pond(&json!({}), &json!({})));
@@ -101,7 +101,7 @@ fn world() -> World {
     world
 }
 
-/// The same with that status.
+/// Returns the same world with this status.
 fn with_status(world: &World, status: Value) -> World {
     let mut world = world.clone();
     world.cr["status"] = status;
@@ -115,11 +115,12 @@ fn the_conditions_keep_to_kstatus_over_every_transition() {
     }
 }
 
-/// Which part of the transitions the genuine judges see: prime to the states between two outcomes, so that all sorts are among them.
+/// Every n-th transition is checked by the genuine programs. 5 has no common factor with the number of states between two
+/// outcomes, so all sorts of states are included.
 const EVERY: usize = 5;
 
-/// G17: what Argo CD shows is the truth over every transition, and what kstatus itself, not our model of it, makes of it. It is
-/// never healthy too early.
+/// Guarantee G17: Argo CD's health check and kstatus itself, not only the model of it in these tests, report the expected status
+/// in every transition, and never report healthy too early.
 #[test]
 fn health_lua_and_genuine_kstatus_agree_with_the_truth_over_every_transition() {
     let mut judged = Judged::default();
@@ -128,7 +129,7 @@ fn health_lua_and_genuine_kstatus_agree_with_the_truth_over_every_transition() {
         let mut deleted = state.clone();
         deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         judged.state(&deleted, Kstatus::Terminating);
-        // A CRD without a status subresource: its generation moves with each write, so no generation is observed.
+        // A definition without a status subresource: each write increments the generation, so no generation is observed.
         let mut bare = state.clone();
         if without_generations(&mut bare) {
             judged.state(&bare, kstatus(&bare));
@@ -138,7 +139,7 @@ fn health_lua_and_genuine_kstatus_agree_with_the_truth_over_every_transition() {
     judged.finish();
 }
 
-/// Takes the observed generations out of a state whose status is about the present generation; false if it is not.
+/// Removes the observed generations from a state. Returns false if the status is not about the current generation.
 fn without_generations(state: &mut Value) -> bool {
     let is_current = state["status"]["observedGeneration"] == state["metadata"]["generation"];
     if let Some(status) = state["status"].as_object_mut() {
@@ -159,20 +160,20 @@ fn without_generations(state: &mut Value) -> bool {
 
 static TRANSITIONS: LazyLock<Vec<(Value, Kstatus)>> = LazyLock::new(transitions);
 
-/// Every state between what passes come to, with the truth: what the pass came to, or that it has not come yet.
+/// Returns every state between two outcomes with the expected status: that of the outcome, or in progress before it is reported.
 fn transitions() -> Vec<(Value, Kstatus)> {
     let (outcomes, settled) = (outcomes(), world());
     let mut states = Vec::new();
     for before in &outcomes {
         for after in &outcomes {
-            // As a CRD with our default shows it before anybody has looked.
+            // The initial status that the definition's default sets.
             let mut world = with_status(&settled, json!({ "observedGeneration": -1 }));
             states.push((world.cr.clone(), Kstatus::InProgress));
             for (outcome, second) in [(before, 0), (after, 60)] {
                 report(&mut world, outcome, second);
                 assert_eq!(faults(&world.cr), [""; 0], "{}", world.cr);
                 states.push((world.cr.clone(), outcome.2));
-                // Another generation is in progress until it is looked at.
+                // A new generation is in progress until a pass has processed it.
                 let generation = world.cr["metadata"]["generation"].as_i64().unwrap();
                 world.cr["metadata"]["generation"] = json!(generation + 1);
                 states.push((world.cr.clone(), Kstatus::InProgress));

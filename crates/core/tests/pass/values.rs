@@ -1,4 +1,4 @@
-//! Values cannot break out of the field that shows them.
+//! Escaping: a value cannot affect anything outside its field.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use orkestra_core::value::Node;
@@ -15,7 +15,7 @@ const SHOWING: &str = "onReconcile:
   secrets: [{ name: s, data: { whole: '{{ .spec.text }}', part: 'a {{ .spec.text }} b' } }]
   deployments: [{ name: d, image: pump, env: { A: '{{ .spec.text }}' }, args: ['{{ .spec.text }}'] }]";
 
-/// What the children show of a text: they show it and nothing else.
+/// Checks that the children contain the text unchanged, and nothing else.
 fn check(text: &str) {
     let cycle = World::new(
         &operator(SHOWING),

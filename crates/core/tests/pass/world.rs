@@ -1,4 +1,4 @@
-//! Passes against the stored objects: what the executor does with a cycle, without a wire.
+//! Passes against stored objects: a simulated executor without network requests.
 
 use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc};
 
@@ -30,21 +30,21 @@ pub(crate) struct World {
     pub(crate) unseen: BTreeSet<GroupKind>,
     pub(crate) scopes: BTreeMap<GroupKind, bool>,
     pub(crate) reported: Option<bool>,
-    /// What a pass finds when it asks; all else is absent.
+    /// The results of a pass' reads; all other reads find nothing.
     pub(crate) outside: Answers,
-    /// The moment of the next pass.
+    /// The time of the next pass.
     pub(crate) now: jiff::Timestamp,
-    /// Every object that was ever made has another uid.
+    /// The number of objects created so far, so that each one gets a new uid.
     made: usize,
 }
 
-/// What one pass did.
+/// The result of one pass.
 #[derive(Debug, Default)]
 pub(crate) struct Pass {
     pub(crate) cycle: Cycle,
     /// Children that were written or deleted.
     pub(crate) written: Vec<ChildKey>,
-    /// What others hold.
+    /// The fields that other managers own.
     pub(crate) held: Vec<(ChildKey, HeldField)>,
 }
 
@@ -67,14 +67,14 @@ impl World {
         record(&self.plan, &self.cr)
     }
 
-    /// What the operator keeps of an object.
+    /// Returns the operator's record of an object.
     pub(crate) fn record_of(&self, key: &ChildKey) -> ChildRecord {
         let reads = self.plan.reads.of_children(&key.kind);
         let object = Node::from(&self.objects[key].object());
         ChildRecord::read(&key.kind, &object, reads).unwrap()
     }
 
-    /// What a pass sees: the objects that belong to the custom resource.
+    /// Returns the observation of a pass: the objects that belong to the custom resource.
     pub(crate) fn observe(&self) -> Observed {
         let cr = self.cr();
         let records = self.objects.keys().map(|key| ObservedChild {
@@ -106,7 +106,7 @@ impl World {
         self.decide_on(&self.observe())
     }
 
-    /// Another seed as long as objects are made, as in a cluster: what was made from one must not be made anew.
+    /// Uses a new seed once objects have been created, as in a cluster: values that were drawn must not be drawn again.
     pub(crate) fn decide_on(&self, observed: &Observed) -> Cycle {
         let entropy = Entropy::seeded([u8::try_from(self.made % 256).unwrap(); 32]);
         let mut observed = observed.clone();
@@ -121,20 +121,20 @@ impl World {
                     (None, Read::Certificate(wanted)) => certificate(wanted),
                     (None, _) => Answer::Absent,
                 };
-                assert_eq!(observed.answers.insert(read, answer), None, "asked twice");
+                assert_eq!(observed.answers.insert(read, answer), None, "read twice");
             }
         }
-        panic!("a pass asks on and on");
+        panic!("a pass does not stop to request reads");
     }
 
-    /// Decides and writes, the inventory first.
+    /// Decides and writes. The inventory is written first.
     pub(crate) fn pass(&mut self) -> Pass {
         let cycle = self.decide();
         self.execute(cycle, usize::MAX)
     }
 
-    /// Writes what a cycle wants, the inventory first. After so many writes of children a crash comes. What was decided on
-    /// may be over: a name is taken, another object has it.
+    /// Writes the intents of a cycle, the inventory first. Stops after `writes` writes of children, as if the process had been
+    /// killed. The decisions may be outdated: a name may be taken, or the object may have been replaced.
     pub(crate) fn execute(&mut self, cycle: Cycle, writes: usize) -> Pass {
         let mut pass = Pass {
             cycle,
@@ -177,12 +177,12 @@ impl World {
         pass
     }
 
-    /// Puts an inventory onto the custom resource.
+    /// Sets the inventory of the custom resource.
     pub(crate) fn remember(&mut self, inventory: &str) {
         self.cr["metadata"]["annotations"]["orkestra.orkspace.io/inventory"] = inventory.into();
     }
 
-    /// Passes until one writes nothing; at most two may write.
+    /// Runs passes until one writes nothing; at most two may write.
     pub(crate) fn settle(&mut self) -> Pass {
         for _ in 0..3 {
             let pass = self.pass();
@@ -190,7 +190,7 @@ impl World {
                 return pass;
             }
         }
-        panic!("passes write for ever");
+        panic!("passes do not stop to write");
     }
 
     fn make(&mut self, rendered: &Rendered, operation: Operation) {
@@ -203,7 +203,8 @@ impl World {
         assert!(before.is_none(), "{} exists", rendered.key);
     }
 
-    /// As the executor does: nothing, an apply that may be refused, or a forced one without what others hold.
+    /// Writes a child like the executor: no write, an apply that may be refused, or a forced apply without the fields of other
+    /// managers.
     fn apply(&mut self, rendered: &Rendered, pass: &mut Pass) {
         if !self.objects.contains_key(&rendered.key) {
             self.make(rendered, Operation::Apply);
@@ -218,7 +219,7 @@ impl World {
                 found = self.difference(rendered, &refused);
                 self.send(rendered, &found, true).unwrap();
             }
-            // A write that changes nothing is remembered by the executor and not repeated.
+            // The executor remembers a write without an effect and does not repeat it.
             if self.objects[&rendered.key].version() != before {
                 pass.written.push(rendered.key.clone());
             }
@@ -228,7 +229,7 @@ impl World {
             .extend(held.map(|held| (rendered.key.clone(), held)));
     }
 
-    /// Applies what is rendered without what others hold.
+    /// Applies the rendered object without the fields that other managers own.
     fn send(
         &mut self,
         rendered: &Rendered,
@@ -241,19 +242,19 @@ impl World {
         stored.apply(&body, MANAGER, force)
     }
 
-    /// What must be written for a rendered child that exists, of which the server has refused these fields.
+    /// Returns the difference between a rendered child and the existing one, for which the API server has refused these fields.
     pub(crate) fn difference(&self, rendered: &Rendered, refused: &[String]) -> Difference {
         let wanted = rendered.wanted(&self.plan.children[rendered.declared]);
         difference(&wanted, &self.record_of(&rendered.key), MANAGER, refused)
     }
 
-    /// The key of a child in the custom resource's namespace.
+    /// Returns the child with this kind and name in the custom resource's namespace.
     pub(crate) fn stored(&mut self, kind: &str, name: &str) -> &mut Stored {
         self.objects.get_mut(&key(kind, name)).unwrap()
     }
 }
 
-/// A certificate that tells what it is for.
+/// Returns a certificate whose text names its hosts.
 fn certificate(wanted: &Certificate) -> Answer {
     let hosts = wanted.hosts.join(",");
     let text = format!("{hosts} until {}", wanted.not_after);
@@ -261,19 +262,19 @@ fn certificate(wanted: &Certificate) -> Answer {
     Answer::Ready(Arc::new(Node::object(CERTIFICATE_PARTS.map(part))))
 }
 
-/// The scopes of a plan's kinds, those that it does not know taken for namespaced.
+/// Returns the scopes of a plan's kinds. Kinds of unknown scope count as namespaced.
 pub(crate) fn scopes(plan: &OperatorPlan) -> BTreeMap<GroupKind, bool> {
     plan.kinds()
         .map(|kind| (kind.group_kind(), kind.namespaced.unwrap_or(true)))
         .collect()
 }
 
-/// The key of a child in the custom resource's namespace.
+/// Returns the key of a child in the custom resource's namespace.
 pub(crate) fn key(kind: &str, name: &str) -> ChildKey {
     key_in(Some(super::operator::NAMESPACE), kind, name)
 }
 
-/// The key of a child.
+/// Returns the key of a child.
 pub(crate) fn key_in(namespace: Option<&str>, kind: &str, name: &str) -> ChildKey {
     ChildKey {
         kind: GroupKind::parse(kind),
@@ -284,7 +285,7 @@ pub(crate) fn key_in(namespace: Option<&str>, kind: &str, name: &str) -> ChildKe
     }
 }
 
-/// Intents as words: `apply ConfigMap east/a`.
+/// Returns the intents as words: `apply ConfigMap east/a`.
 pub(crate) fn words(cycle: &Cycle) -> Vec<String> {
     let word = |intent: &Intent| match intent {
         Intent::Apply(rendered) => format!("apply {}", rendered.key),
@@ -295,7 +296,7 @@ pub(crate) fn words(cycle: &Cycle) -> Vec<String> {
     cycle.intents.iter().map(word).collect()
 }
 
-/// The object of the intent that renders `key`.
+/// Returns the rendered object of the intent for `key`.
 pub(crate) fn rendered<'a>(cycle: &'a Cycle, key: &ChildKey) -> &'a Rendered {
     let found = cycle.intents.iter().find_map(|intent| match intent {
         Intent::Apply(rendered) | Intent::Create(rendered) if rendered.key == *key => {

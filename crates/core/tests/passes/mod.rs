@@ -1,4 +1,4 @@
-//! The first pass over a custom resource, for tests and benchmarks that are not about passes.
+//! The first pass over a custom resource, for tests and benchmarks of other behaviour.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +16,7 @@ use orkestra_core::{
 };
 use serde_json::Value;
 
-/// What an operator sees of an object that has no children yet.
+/// Returns the observation of an object without children.
 pub(crate) fn observed(plan: &OperatorPlan, object: &Value) -> Observed {
     let paths = kept_paths(&plan.reads.cr, written_paths(plan).into_iter());
     let cr = Arc::new(CrRecord::read(&Node::from(object), &paths).unwrap());
@@ -31,7 +31,7 @@ pub(crate) fn observed(plan: &OperatorPlan, object: &Value) -> Observed {
     }
 }
 
-/// The scopes of a plan's kinds, those that it does not know taken for namespaced.
+/// Returns the scopes of a plan's kinds. Kinds of unknown scope count as namespaced.
 pub(crate) fn scopes(plan: &OperatorPlan) -> BTreeMap<GroupKind, bool> {
     let kinds = plan.children.iter().map(|child| &child.kind);
     kinds
@@ -39,7 +39,7 @@ pub(crate) fn scopes(plan: &OperatorPlan) -> BTreeMap<GroupKind, bool> {
         .collect()
 }
 
-/// What the first pass decides where nothing of what it asks for is there.
+/// Returns the decisions of the first pass, if none of the objects that it reads exists.
 pub(crate) fn first(plan: &OperatorPlan, object: &Value) -> Cycle {
     let (scopes, entropy) = (scopes(plan), Entropy::seeded([7; 32]));
     let mut observed = observed(plan, object);
@@ -47,10 +47,10 @@ pub(crate) fn first(plan: &OperatorPlan, object: &Value) -> Cycle {
         match step(plan, &scopes, &observed, Timestamp::UNIX_EPOCH, &entropy) {
             StepResult::Done(cycle) => return *cycle,
             StepResult::Need(reads) => {
-                assert!(!reads.is_empty(), "it asks for nothing");
+                assert!(!reads.is_empty(), "no read is requested");
                 for read in reads {
                     let before = observed.answers.insert(read, Answer::Absent);
-                    assert_eq!(before, None, "asked twice");
+                    assert_eq!(before, None, "read twice");
                 }
             }
         }

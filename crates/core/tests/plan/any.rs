@@ -1,4 +1,4 @@
-//! Properties of compiling over generated Katalogs.
+//! Compiling: properties that hold for generated Katalogs.
 
 use orkestra_core::{compile, definitions::Schemas, diagnostics::Diagnostics, scope::Library};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ proptest! {
 }
 
 proptest! {
-    /// Without a definition nothing is known of `spec` and `status`, and nothing is said of what is done with them.
+    /// Without a definition the types of `spec` and `status` are unknown, and nothing is reported about their use.
     #[test]
     fn without_a_definition_no_schema_refuses_anything(
         root in "spec|status", path in "[a-z]{1,5}(\\.[a-z]{1,5}){0,3}", word in "[a-z]{1,5}", number in 0..9,

@@ -1,10 +1,10 @@
-//! What changes from one plan to the next.
+//! The changes from one plan to the next.
 
 use orkestra_core::plan::{self, Plan, PlanChange};
 
 use super::{entry, with_entries};
 
-/// Changes as words.
+/// Returns the changes as text.
 fn changes(old: &Plan, new: &Plan) -> Vec<String> {
     let word = |change| match change {
         PlanChange::Stop(name) => format!("stop {name}"),

@@ -1,9 +1,9 @@
-//! Permissions to look for autoscalers.
+//! Permissions to read autoscalers.
 
 use super::{plan, plan_of};
 
-/// The rules about autoscalers that are derived for `children`, an `onReconcile` or `onCreate` in YAML: for all namespaces, and
-/// the namespaces of single ones.
+/// Returns the autoscaler rules of `children`, an `onReconcile` or `onCreate` in YAML: whether there are rules for all
+/// namespaces, and the namespaces with rules of their own.
 fn derived(children: &str) -> (bool, Vec<String>) {
     let plan = plan_of(&format!(
         "crds: {{ pond: {{ apiTypes: {{ group: a.example, version: v1, kind: Pond, plural: ponds }}, allowedNamespaces: \
@@ -20,7 +20,7 @@ fn derived(children: &str) -> (bool, Vec<String>) {
     (of_autoscalers(&permissions.cluster), places)
 }
 
-/// A child of `custom` with those fields.
+/// Returns a child of `custom` with these fields.
 fn custom(api_version: &str, kind: &str, fields: &str) -> String {
     format!(
         "onReconcile: {{ custom: [{{ apiVersion: {api_version}, kind: {kind}, metadata: {{ name: a, namespace: far }}, \

@@ -1,8 +1,8 @@
-//! The templates that documents show give what is written below them.
+//! The templates in documents give the results that are written below them.
 //!
-//! A block ```` ```template ```` holds templates, each with a line `=> ` and the result as JSON below, or `=> error: ` and
-//! how the message begins. They see the data of the last block ```` ```yaml data ````, and the notes of the last block
-//! ```` ```yaml notes ````.
+//! A block ```` ```template ```` holds templates. Below each one is a line `=> ` with the result as JSON, or `=> error: ` with
+//! the beginning of the message. The templates read the data of the last block ```` ```yaml data ```` and use the notes of the
+//! last block ```` ```yaml notes ````.
 
 use std::{collections::BTreeMap, fs};
 
@@ -13,7 +13,7 @@ use orkestra_core::{
 };
 use serde_json::Value;
 
-/// What templates see.
+/// The data and notes that templates can use.
 #[derive(Default)]
 struct Seen {
     root: Node,
@@ -36,7 +36,7 @@ impl Seen {
         self.functions = functions;
     }
 
-    /// The value of a template, or what is wrong with it.
+    /// Returns the value of a template, or its error.
     fn value(&self, source: &str) -> Result<Value, String> {
         let template = Template::parse_with(source, &self.functions)
             .map_err(|errors| errors[0].to_string())?;
@@ -47,7 +47,7 @@ impl Seen {
         value.map(|node| node.to_json()).map_err(|e| e.to_string())
     }
 
-    /// Compares each template of a block with what stands below it; gives how many there were.
+    /// Compares each template of a block with the result below it. Returns the number of templates.
     fn check(&self, file: &str, block: &str) -> usize {
         let (mut source, mut checked) = (Vec::new(), 0);
         for line in block.lines() {
@@ -74,7 +74,7 @@ impl Seen {
     }
 }
 
-/// The fenced blocks of a Markdown text: what stands behind the fence, and what is in it.
+/// Returns the fenced blocks of a Markdown text: the text after the fence, and the content.
 fn blocks(markdown: &str) -> impl Iterator<Item = (&str, &str)> {
     let inside = markdown.split("\n```").skip(1).step_by(2);
     inside.filter_map(|block| block.split_once('\n'))

@@ -1,4 +1,4 @@
-//! Content that is too large, without an end, or not what its digest or type says.
+//! Content that is too large, that does not end, or that does not match its digest or type.
 
 use orkestra_registry::{Digest, Error, Keychain, MOST_LAYERS, media};
 
@@ -93,7 +93,7 @@ async fn ten_gigabytes_of_zeros_are_not_read() {
     assert!(error.to_string().contains("more than 8388608"), "{error}");
     assert!(
         server.heads().is_empty(),
-        "what says that it is too large is not asked for"
+        "content with too large a declared size must not be requested"
     );
     let mut pieces = 0;
     let small = blob(b"", 1 << 20);

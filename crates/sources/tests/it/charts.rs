@@ -1,4 +1,4 @@
-//! Charts: of repositories over HTTP(S), of Git repositories, and of registries.
+//! Charts from repositories over HTTP(S), from Git repositories and from registries.
 
 use std::sync::{
     Arc,
@@ -18,7 +18,7 @@ use crate::{
 
 const KATALOG: &str = "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {name: {{ .Release.Name }}}\nspec: {depth: {{ .Values.depth }}}\n";
 
-/// A packed chart.
+/// Returns a packed chart.
 fn chart(version: &str) -> Vec<u8> {
     let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     let manifest = format!("apiVersion: v2\nname: pond\nversion: {version}\n");
@@ -66,7 +66,7 @@ fn with_values(source: &Source, files: Vec<ValuesFile>, depth: Option<i64>) -> S
     changed
 }
 
-/// A chart repository with these versions.
+/// Starts a chart repository with these versions.
 fn repository(versions: &[&str]) -> impl Fn(&crate::server::Request) -> Act + use<> {
     let charts: Vec<(String, Vec<u8>)> = versions
         .iter()
@@ -108,7 +108,7 @@ async fn a_range_selects_a_version_and_an_unchanged_index_is_one_small_request()
     let first = fetcher.fetch(&source, None, None).await.unwrap();
     assert_eq!(first.revision, "1.1.0");
     assert_eq!(first.url, server.url("/stable/pond"));
-    assert_eq!(first.documents.len(), 1, "only our kinds");
+    assert_eq!(first.documents.len(), 1, "only Orkestra kinds");
     assert_eq!(first.documents[0].name, "pond/templates/katalog.yaml");
     assert!(
         first.documents[0]

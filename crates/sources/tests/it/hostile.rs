@@ -1,4 +1,4 @@
-//! Hostile servers: each attack ends in an error, within its bound of time and memory, and other sources are fetched meanwhile.
+//! Hostile servers: each attack ends in an error, within its bound of time and memory, and does not delay other sources.
 
 use std::{io::Write as _, sync::Arc, time::Instant};
 

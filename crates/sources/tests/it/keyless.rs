@@ -1,4 +1,4 @@
-//! Signatures by certificates: without a log, they have to be valid at the time of the fetcher's clock.
+//! Signatures by certificates: without a transparency log, the certificate must be valid at the time of the fetcher's clock.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! Sources against servers on the loopback interface: well-behaved ones, Git's own, and hostile ones.
+//! Sources from servers on the loopback interface: correct servers, Git's own server, and hostile servers.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ use std::time::Duration;
 use orkestra_guard::{Guard, Resolver};
 use orkestra_sources::{Fetcher, Limits, Options};
 
-/// A fetcher that may call loopback addresses, with a resolver that knows no names and short limits of time.
+/// Returns a fetcher that may connect to loopback addresses, with a resolver without names and with short time limits.
 fn fetcher(change: impl FnOnce(&mut Options)) -> Fetcher {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut options = Options::new(Guard::at_desk(Vec::new()));
@@ -32,7 +32,7 @@ fn fetcher(change: impl FnOnce(&mut Options)) -> Fetcher {
     Fetcher::new(options)
 }
 
-/// Limits under which a server that does not answer is given up soon.
+/// Returns limits under which a request to a server that does not answer ends soon.
 fn short() -> Limits {
     Limits {
         patience: Duration::from_secs(5),

@@ -1,4 +1,4 @@
-//! Git repositories: over HTTP by Git's own `http-backend`, and in a folder.
+//! Git repositories over HTTP, served by Git's own `http-backend`, and in a folder.
 
 use std::{
     io::Write as _,
@@ -17,7 +17,7 @@ use crate::{
     server::{Act, Request, Server, redirect, respond},
 };
 
-/// A repository, with a bare clone that a server shows.
+/// A repository, with a bare clone for the server.
 struct Repository {
     folder: TempDir,
 }
@@ -69,7 +69,7 @@ impl Repository {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// Serves the repository at `/r.git`, at `/private.git` for those who have a password, and at `/moved.git` by a redirect.
+    /// Serves the repository at `/r.git`, at `/private.git` with a password, and at `/moved.git` by a redirect.
     async fn serve(&self) -> Server {
         let root = self.folder.path().to_owned();
         let gate = Mutex::new(());
@@ -171,7 +171,7 @@ async fn branches_tags_and_commits_are_fetched_and_an_unchanged_one_is_one_small
     server.seen();
     let pinned = source(server.url("/r.git"), &first, "katalog.yaml");
     fetch(&fetcher, &pinned).await;
-    assert!(server.seen().is_empty(), "a commit does not change");
+    assert!(server.seen().is_empty(), "a commit is fetched once");
     let next = repository.commit("katalog.yaml", "kind: Katalog # 2\n");
     let moved = fetch(&fetcher, &main).await;
     assert_eq!(moved.revision, format!("main@{next}"));
@@ -183,7 +183,7 @@ async fn branches_tags_and_commits_are_fetched_and_an_unchanged_one_is_one_small
     let locked = fetcher.fetch(&main, None, Some(&pin)).await.unwrap();
     assert_eq!(
         locked.documents, artifact.documents,
-        "a lock names the commit"
+        "a lock must give the commit"
     );
     let folder = fetch(&fetcher, &source(server.url("/r.git"), "", "motifs")).await;
     assert_eq!(folder.documents[0].name, "motifs/reeds.yaml");
@@ -231,13 +231,13 @@ async fn private_and_moved_repositories_are_fetched_with_credentials_for_them_al
         password: "p".to_owned(),
     };
     fetcher.fetch(&private, Some(&login), None).await.unwrap();
-    // Another caller without credentials does not get what the first one may see.
+    // Another caller without credentials does not get the private content from the cache.
     assert!(fetcher.fetch(&private, None, None).await.is_err());
     let moved = source(server.url("/moved.git"), "main", "katalog.yaml");
     fetch(&fetcher, &moved).await;
     server.seen();
     fetch(&fetcher, &moved).await;
-    assert_eq!(server.seen().len(), 1, "where it is now is remembered");
+    assert_eq!(server.seen().len(), 1, "the redirect must be cached");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -270,7 +270,7 @@ async fn folders_are_read_without_git_loose_and_packed() {
     let alternate = format!("file://{}", bare.display());
     let alternate = fetch(&desk, &source(alternate, "main", "big.yaml")).await;
     assert_eq!(alternate.digest, packed.digest);
-    // Over HTTP the same files come in a pack.
+    // Over HTTP the same files arrive in a pack.
     let server = repository.serve().await;
     let remote = fetch(&desk, &source(server.url("/r.git"), "v1", "big.yaml")).await;
     assert_eq!(remote.digest, packed.digest);

@@ -77,7 +77,7 @@ impl Server {
         Self::start_with(None, answer).await
     }
 
-    /// A server over TLS, and the certificate to trust.
+    /// Starts a server over TLS. Returns the certificate to trust, too.
     pub(crate) async fn start_tls(
         answer: impl Fn(&Request) -> Act + Send + Sync + 'static,
     ) -> (Self, CertificateDer<'static>) {
@@ -123,7 +123,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// The requests since the last call.
+    /// Returns the requests since the last call.
     pub(crate) fn seen(&self) -> Vec<Request> {
         std::mem::take(&mut *self.seen.lock())
     }

@@ -217,14 +217,14 @@ async fn documents_come_with_the_files_beside_them_and_an_unchanged_tag_is_one_h
     fetcher.fetch(&pinned, None, None).await.unwrap();
     server.seen();
     fetcher.fetch(&pinned, None, None).await.unwrap();
-    assert!(server.seen().is_empty(), "a digest does not change");
+    assert!(server.seen().is_empty(), "a digest is fetched once");
     a_short_name_is_read_in_the_registry_of_katalogs(&server).await;
     a_document_that_is_not_in_the_artifact_is_named(&server, &fetcher).await;
     a_moved_tag_is_new_and_a_lock_gives_the_old_artifact(&server, &fetcher, &tagged, &artifact)
         .await;
 }
 
-/// Checks that a reference without a registry is one of the registry of Katalogs.
+/// Checks that a reference without a registry refers to the registry of Katalogs.
 async fn a_short_name_is_read_in_the_registry_of_katalogs(server: &Server) {
     let short = fetcher(|options| options.katalogs = format!("oci://{}/acme", server.address));
     let komposer = Source::Registry {
@@ -303,7 +303,7 @@ async fn a_signature_that_is_required_is_checked_and_its_absence_fails_closed() 
     let signed = fetcher(|_| {}).fetch(&unsigned, None, None).await.unwrap();
     let fingerprint = ours.public().unwrap().fingerprint();
     assert_eq!(signed.verified, Verified::By(format!("key {fingerprint}")));
-    // The policy of the runtime cannot be loosened by the source.
+    // A source cannot weaken the policy of the runtime.
     let strict = key();
     let policy = |mode: &str| {
         let pem = strict.public().unwrap().pem().replace('\n', "\n    ");
@@ -325,7 +325,7 @@ async fn a_signature_that_is_required_is_checked_and_its_absence_fails_closed() 
     );
     sign(&server, digest, &strict).await;
     assert!(enforcing.fetch(&unsigned, None, None).await.is_ok());
-    // What cannot carry a signature is refused below an enforcing rule.
+    // A source that cannot have a signature is refused if an enforcing rule applies.
     let file = Source::File {
         url: server.url("/acme/katalog.yaml"),
     };

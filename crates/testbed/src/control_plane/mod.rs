@@ -1,4 +1,4 @@
-//! One control plane: its servers, its users, its log.
+//! One control plane: its servers, users and audit log.
 //!
 //! One file: the processes of a control plane start and end together.
 
@@ -23,30 +23,31 @@ use crate::pki::Authority;
 use crate::servers::{Ports, Site};
 use crate::wait::{block_on, eventually};
 
-/// How long a server may take to start: seconds on an idle machine, much longer on one that compiles meanwhile.
+/// The longest time that a server may take to start: seconds on an idle machine, much longer while the machine compiles.
 const START_LIMIT: Duration = Duration::from_mins(2);
 
-/// How long a garbage collector that is started anew is waited for.
+/// The longest time to wait for a restarted garbage collector.
 const LEARN_LIMIT: Duration = Duration::from_secs(30);
-/// What the garbage collector logs once it knows all kinds.
+/// The line that the garbage collector logs once it knows all kinds.
 ///
 /// Source: `pkg/controller/garbagecollector/garbagecollector.go` of Kubernetes 1.34.
 const SYNCED: &str = "all resource monitors have synced";
 
-/// What to start.
+/// The parts of a control plane to start.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Whether there is a scheduler and a fake node, so that pods run and Jobs complete. Without, pods stay Pending.
+    /// Start a scheduler and a fake node, so that pods run and Jobs complete. Without them, pods stay Pending.
     pub nodes: bool,
-    /// Whether there are no controllers, so that objects stay as they are written and nobody else uses the machine.
+    /// Start no controllers, so that objects stay as they are written and no other process uses the machine.
     pub without_controllers: bool,
-    /// Further arguments of the API server, such as feature gates.
+    /// Further arguments for the API server, such as feature gates.
     pub api_arguments: &'static [&'static str],
-    /// The data folder, which must not exist yet and is removed in the end; by default a new one among the temporary files.
+    /// The data folder. It must not exist yet and is removed at the end. The default is a new folder in the system's temporary
+    /// folder.
     pub folder: Option<PathBuf>,
 }
 
-/// A running control plane. It ends when this value is dropped, and with this process at the latest.
+/// A running control plane. It ends when this value is dropped, at the latest when this process ends.
 #[derive(Debug)]
 pub struct ControlPlane {
     site: Site,
@@ -56,13 +57,13 @@ pub struct ControlPlane {
     identities: Mutex<HashMap<(String, Vec<String>), Identity>>,
     audit: Mutex<AuditLog>,
     pub(crate) servers: Mutex<Servers>,
-    /// When the garbage collector was last started by [`relearn_kinds`](Self::relearn_kinds); locked until it knows all kinds.
+    /// The last start of the garbage collector by [`relearn_kinds`](Self::relearn_kinds); locked until it knows all kinds.
     learning: Mutex<Option<Instant>>,
-    /// How many tests need the garbage collector that runs.
+    /// The number of tests that need the garbage collector which runs now.
     collector_kept: AtomicUsize,
 }
 
-/// In the order in which they stop.
+/// The servers, in the order in which they stop.
 #[derive(Debug)]
 pub(crate) struct Servers {
     clients: Vec<Guarded>,
@@ -72,7 +73,7 @@ pub(crate) struct Servers {
     pub(crate) etcd: Guarded,
 }
 
-/// See [`ControlPlane::keep_collector`].
+/// Keeps the garbage collector running until it is dropped; see [`ControlPlane::keep_collector`].
 #[derive(Debug)]
 #[must_use]
 pub struct KeptCollector<'a>(&'a AtomicUsize);
@@ -84,14 +85,14 @@ impl Drop for KeptCollector<'_> {
 }
 
 impl ControlPlane {
-    /// Starts a control plane of the caller's own and waits until it serves: about five seconds on two idle cores.
+    /// Starts a separate control plane and waits until it serves: about five seconds on two idle cores.
     ///
-    /// It blocks the calling thread.
+    /// Blocks the calling thread.
     pub fn start(options: Options) -> Result<Self> {
         Self::start_on(options, Ports::choose)
     }
 
-    /// `choose` is asked again when another process was faster to a port.
+    /// Calls `choose` again if another process took one of the ports.
     fn start_on(options: Options, choose: impl FnMut() -> Result<Ports>) -> Result<Self> {
         let assets = Assets::find()?;
         let folder = create_folder(options.folder)?;
@@ -130,11 +131,12 @@ impl ControlPlane {
         Ok(this)
     }
 
-    /// The one control plane that the tests of a binary share, with a node; started on first use, it ends with the process.
+    /// Returns the control plane, with a node, that all tests of a binary share. It is started on first use and ends with the
+    /// process.
     ///
     /// # Panics
-    /// If it could not be started, with the reason, in each test that asks.
-    #[allow(clippy::panic, reason = "a test has nothing to do without it")]
+    /// If the control plane could not be started, in each test that calls this, with the reason.
+    #[allow(clippy::panic, reason = "no test can run without it")]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<std::result::Result<ControlPlane, String>> = OnceLock::new();
         let options = || Options {
@@ -147,13 +149,13 @@ impl ControlPlane {
         }
     }
 
-    /// The administrator, whom nothing is denied.
+    /// Returns the administrator, who has all permissions.
     pub fn admin(&self) -> Identity {
         self.admin.clone()
     }
 
-    /// The user `user` in `groups` (two at most). A new one has no rights until a role is bound to it; a second call for the
-    /// same hands out the same.
+    /// Returns the user `user` in `groups` (at most two). A new user has no permissions until a role is bound to it. A second
+    /// call with the same arguments returns the same identity.
     ///
     /// A service account is the user `system:serviceaccount:NAMESPACE:NAME` in the group `system:serviceaccounts`.
     pub fn identity(&self, user: &str, groups: &[&str]) -> Result<Identity> {
@@ -177,24 +179,24 @@ impl ControlPlane {
         Ok(made)
     }
 
-    /// Everything that was asked of the API server so far, in the order of the answers.
+    /// Returns all requests to the API server so far, in the order of the answers.
     ///
-    /// Who has an answer finds its request here: the log is written before the answer is complete.
+    /// The API server writes the log line before it completes the answer. A client that has its answer finds the request here.
     pub fn audit(&self) -> Result<Vec<AuditEvent>> {
         self.audit.lock().all()
     }
 
-    /// The present end of the audit log.
+    /// Returns the current end of the audit log.
     pub fn mark(&self) -> Result<Mark> {
         self.audit.lock().mark()
     }
 
-    /// What was asked since `mark`.
+    /// Returns the requests since `mark`.
     pub fn audit_since(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
         self.audit.lock().since(mark)
     }
 
-    /// An error, with the last words of the server, if one has ended that should run.
+    /// Returns an error, with the end of the server's log, if a server has ended.
     pub fn check(&self) -> Result<()> {
         let mut servers = self.servers.lock();
         let Servers {
@@ -213,27 +215,27 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// The API server's address.
+    /// Returns the API server's address.
     pub fn url(&self) -> String {
         url(self.ports)
     }
 
-    /// The data folder: certificates, `audit.log` and the servers' `logs/`.
+    /// Returns the data folder: certificates, `audit.log` and the servers' `logs/`.
     pub fn folder(&self) -> &Path {
         &self.site.folder
     }
 
-    /// Where the binaries are.
+    /// Returns the location of the binaries.
     pub fn assets(&self) -> &Assets {
         &self.site.assets
     }
 
-    /// Starts the garbage collector anew, so that it knows every kind that is installed now, and waits until it does.
+    /// Restarts the garbage collector, so that it knows every installed kind, and waits until it does.
     ///
-    /// By itself it looks for new kinds every 30 s, and until then nothing owned by an instance of one is collected (41 s were
-    /// seen). A test that installs a CRD and then counts on owner references calls this in between; others notice nothing, but for
-    /// those that delete a kind: see [`Self::keep_collector`], for which this waits. One start is enough for all that ask before
-    /// it: collectors that end while they start would collect nothing.
+    /// Without a restart it looks for new kinds every 30 s. Until then it collects nothing that an instance of a new kind owns
+    /// (41 s were measured). A test that installs a CRD and relies on owner references calls this in between. Other tests are not
+    /// affected, except those that delete a kind: see [`Self::keep_collector`], for which this waits. One restart serves all
+    /// callers that asked before it: a collector that is restarted repeatedly would collect nothing.
     pub fn relearn_kinds(&self) -> Result<()> {
         let asked = Instant::now();
         let mut learning = self.learning.lock();
@@ -256,7 +258,7 @@ impl ControlPlane {
             before
         };
         let started = Instant::now();
-        // An API server that is away meanwhile is what some tests are about.
+        // Do not fail if the API server does not answer: some tests stop it.
         while started.elapsed() < LEARN_LIMIT {
             if self
                 .servers
@@ -272,25 +274,26 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Keeps the garbage collector that runs until the result is dropped: [`Self::relearn_kinds`] of others waits.
+    /// Prevents a restart of the garbage collector until the result is dropped: calls of [`Self::relearn_kinds`] by other tests
+    /// wait.
     ///
-    /// A test that deletes a CRD and counts on the collection of what its instances own needs it. A collector that starts after
-    /// the CRD is gone cannot ask whether an owner of that kind exists, and deletes nothing.
+    /// A test needs this if it deletes a CRD and relies on the collection of objects that its instances own. A collector that
+    /// starts after the CRD is deleted cannot check whether an owner of that kind exists, and deletes nothing.
     pub fn keep_collector(&self) -> KeptCollector<'_> {
         let _learning = self.learning.lock();
         self.collector_kept.fetch_add(1, Ordering::SeqCst);
         KeptCollector(&self.collector_kept)
     }
 
-    /// Ends all servers: for one that a test cannot drop, because it is borrowed for the time of the process. An idle one takes a
-    /// twentieth of a core.
+    /// Ends all servers. For a control plane that a test cannot drop, because it is borrowed for the lifetime of the process. An
+    /// idle control plane uses a twentieth of a core.
     pub fn end(&self) {
         let mut servers = self.servers.lock();
         servers.clients.clear();
         servers.manager = None;
         servers.collector = None;
         servers.api = None;
-        // Whatever fails here is done again by the reaper when this process ends.
+        // If this fails, the reaper does it again when this process ends.
         let _ = servers.etcd.kill();
     }
 
@@ -302,14 +305,14 @@ impl ControlPlane {
         &self.site
     }
 
-    /// Starts the controllers and waits for the first thing they make.
+    /// Starts the controllers and waits for the first object that they create.
     fn start_controllers(&self) -> Result<()> {
         self.restart_controllers()?;
         let admin = self.admin();
         block_on(async || {
             let accounts: Api<ServiceAccount> = Api::namespaced(admin.client()?, "default");
             eventually("the controllers work", START_LIMIT, async || {
-                // An end is an outcome, not a "not yet".
+                // A server that has ended is a final result: stop waiting.
                 if let Err(error) = self.check() {
                     return Ok(Some(Err(error)));
                 }
@@ -330,7 +333,7 @@ impl Drop for ControlPlane {
 fn create_folder(wanted: Option<PathBuf>) -> Result<PathBuf> {
     let folder = if let Some(folder) = wanted {
         std::fs::create_dir(&folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
+            .with_context(|| format!("cannot create {}", folder.display()))?;
         folder.canonicalize()?
     } else {
         let made = tempfile::Builder::new()
@@ -352,7 +355,7 @@ fn admin(site: &Site, authority: &Authority, ports: Ports) -> Result<Identity> {
     Identity::create(authority, &folder, "admin", &url(ports), user)
 }
 
-/// Starts etcd and the API server; with other ports when another process was faster to one.
+/// Starts etcd and the API server. Retries with other ports if another process took one of them.
 fn start_storage_and_api(
     site: &Site,
     authority: &Authority,
@@ -382,7 +385,7 @@ fn start_storage_and_api(
             return Err(error);
         }
         drop((etcd, api));
-        // etcd makes its folder only once it has its port.
+        // etcd creates its folder only after it has bound its port.
         for name in ["etcd", "logs"].map(|name| site.folder.join(name)) {
             if name.exists() {
                 std::fs::remove_dir_all(name)?;
@@ -392,20 +395,20 @@ fn start_storage_and_api(
     }
 }
 
-/// Waits until the API server says that it is ready and the namespace `default` is there, or until a server ends.
+/// Waits until the API server reports that it is ready and the namespace `default` exists, or until a server ends.
 pub(crate) fn wait_until_ready(admin: &Identity, servers: &mut [&mut Guarded]) -> Result<()> {
     let started = Instant::now();
     block_on(async || {
         let mut config = admin.config()?;
-        // The answer "not ready" is an answer.
+        // A "not ready" is a valid answer here and must not be retried.
         config.default_retry = false;
-        // Whoever took the port may accept and never answer.
+        // Another process on this port may accept the connection and never answer.
         config.connect_timeout = Some(Duration::from_secs(2));
         config.read_timeout = Some(Duration::from_secs(5));
         let client = Identity::client_of(config)?;
         loop {
             let answer = ask_whether_ready(&client).await;
-            // In any case: an etcd that found its port taken must not pass because the API server reached the one that took it.
+            // Also after a success: if etcd's port was taken, the API server may have reached the other etcd.
             for server in &mut *servers {
                 if let Some(status) = server.status()? {
                     return Err(ended(server, status));
@@ -435,7 +438,7 @@ fn ended(server: &Guarded, status: std::process::ExitStatus) -> anyhow::Error {
     let lines: Vec<&str> = log.lines().collect();
     let tail = lines[lines.len().saturating_sub(15)..].join("\n");
     let name = server.log_path().file_stem().unwrap_or_default().display();
-    anyhow::anyhow!("{name} ended ({status}); its last words:\n{tail}")
+    anyhow::anyhow!("{name} ended ({status}); the end of its log:\n{tail}")
 }
 
 #[cfg(test)]

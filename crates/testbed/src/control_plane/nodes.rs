@@ -1,4 +1,4 @@
-//! One fake node: `kube-scheduler` gives it pods, kwok reports them running, or ended where they are a Job's.
+//! One fake node: `kube-scheduler` assigns pods to it; kwok reports them as running, or as completed if a Job owns them.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::identity::{Identity, SYSTEM_MASTERS};
 use crate::servers::Site;
 use crate::wait::{block_on, eventually};
 
-/// The one node's name.
+/// The name of the node.
 const NODE: &str = "fake-node";
 
-/// Starts scheduler and kwok and waits until the node takes pods.
+/// Starts the scheduler and kwok, and waits until the node accepts pods.
 pub(crate) fn start(control_plane: &ControlPlane) -> Result<Vec<Guarded>> {
     let site = control_plane.site();
     let scheduler = control_plane.identity("system:kube-scheduler", &[SYSTEM_MASTERS])?;
@@ -34,7 +34,7 @@ fn start_kwok(site: &Site, identity: &Identity) -> Result<Guarded> {
     let mut args = vec![
         format!("--kubeconfig={}", identity.kubeconfig_path().display()),
         "--manage-all-nodes=true".to_owned(),
-        // The node's lease is kept up, as a kubelet does, or the node would be taken for lost.
+        // Renew the node's lease, as a kubelet does. Without renewal the node would be considered lost.
         "--node-lease-duration-seconds=40".to_owned(),
     ];
     for stage in site.assets.stages()? {

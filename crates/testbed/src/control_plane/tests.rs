@@ -2,8 +2,8 @@ use super::*;
 
 #[test]
 fn a_port_that_another_process_took_meanwhile_costs_only_a_second_try() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = taken.local_addr().expect("the address").port();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("bound").port();
     let mut asked = 0;
     let cluster = ControlPlane::start_on(Options::default(), || {
         asked += 1;
@@ -15,10 +15,10 @@ fn a_port_that_another_process_took_meanwhile_costs_only_a_second_try() {
         }
         Ok(ports)
     })
-    .expect("the control plane starts");
+    .expect("it starts");
     cluster.check().expect("all servers run");
     assert_eq!(asked, 3);
     let folder = cluster.folder().to_owned();
     drop(cluster);
-    assert!(!folder.exists(), "the folder is not removed");
+    assert!(!folder.exists(), "the folder is left after an orderly end");
 }

@@ -1,4 +1,4 @@
-//! Answers on their way to the client: they stand still, break off and end as the proxy is told.
+//! Response bodies on their way to the client: the proxy stalls them, breaks them off or ends them.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -13,29 +13,29 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{Behaviour, Broken, Cut};
 
-/// A body on its way to the client.
+/// A response body on its way to the client.
 pub(super) type Body = UnsyncBoxBody<Bytes, Broken>;
 
-/// A body that is there already.
+/// Returns a body that is complete.
 pub(super) fn whole(bytes: impl Into<Bytes>) -> Body {
     let never = |never: Infallible| match never {};
     Full::new(bytes.into()).map_err(never).boxed_unsync()
 }
 
-/// What becomes of one answer.
+/// The faults that apply to one answer.
 pub(super) struct Course {
-    /// Whether it is that of a watch.
+    /// The answer is that of a watch.
     pub(super) is_watch: bool,
-    /// It breaks off after that many bytes.
+    /// The answer breaks off after this number of bytes.
     pub(super) bytes: Option<usize>,
-    /// It ends after that time.
+    /// The answer ends after this time.
     pub(super) time: Option<Duration>,
 }
 
 struct Relay {
     from: kube::client::Body,
     behaviours: watch::Receiver<Behaviour>,
-    /// Cuts so far: a further one is ours.
+    /// The number of cuts so far. A further cut applies to this answer.
     cuts: u64,
     is_watch: bool,
     bytes: usize,
@@ -43,7 +43,7 @@ struct Relay {
     is_over: bool,
 }
 
-/// The upstream body with what is to happen to it.
+/// Returns the upstream body with the faults of `course` applied.
 pub(super) fn relay(
     from: kube::client::Body,
     course: &Course,
@@ -73,13 +73,13 @@ fn frames(relay: Relay) -> impl Stream<Item = Result<Frame<Bytes>, Broken>> + Se
 }
 
 impl Relay {
-    /// The next frame; none at the end.
+    /// Returns the next frame, or `None` at the end.
     async fn next(&mut self) -> Option<Result<Frame<Bytes>, Broken>> {
         let mut behaviour = *self.behaviours.borrow_and_update();
         loop {
-            // Also where the last frame was the last one: an end in order would be an answer.
+            // Also if the last frame was complete: an orderly end would be a valid answer.
             if self.bytes == 0 {
-                // hyper sends what it has when it is told to wait, and drops it when it is told of an error.
+                // hyper sends its buffered data when it has to wait, and drops that data when it receives an error.
                 tokio::task::yield_now().await;
                 return Some(Err(self.end()));
             }
@@ -92,11 +92,11 @@ impl Relay {
             let stands = behaviour.partitioned || (self.is_watch && behaviour.stalled);
             let until = self.until;
             tokio::select! {
-                // What the proxy was told before a frame came holds for that frame.
+                // A behaviour that was set before a frame arrived applies to that frame.
                 biased;
                 changed = self.behaviours.changed() => match changed {
                     Ok(()) => behaviour = *self.behaviours.borrow_and_update(),
-                    // The proxy is gone.
+                    // The proxy has been dropped.
                     Err(_) => return Some(Err(self.end())),
                 },
                 () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
@@ -110,7 +110,7 @@ impl Relay {
         }
     }
 
-    /// What comes through of a frame. Its beginning does: half an event, half an object.
+    /// Returns the part of a frame that is forwarded. A break-off forwards the beginning: half an event, half an object.
     fn pass(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
         // Kubernetes sends no trailers.
         let mut data = frame.into_data().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What goes wrong, and how often: which request meets what follows from a seed and its number alone.
+//! Faults and their frequency. The fault of a request follows only from the seed and the number of the request.
 
 use std::time::Duration;
 
@@ -7,59 +7,59 @@ use rand::{RngExt as _, SeedableRng as _};
 
 /// The longest delay of an answer.
 const LONGEST_DELAY: Duration = Duration::from_millis(1500);
-/// The longest life of a watch that is to be cut.
+/// The longest life of a watch that is cut.
 const LONGEST_WATCH: Duration = Duration::from_secs(5);
-/// Bytes of an answer that come through, at most, before it breaks off.
+/// The largest number of bytes of an answer that are forwarded before it breaks off.
 const LONGEST_STUMP: usize = 600;
 
-/// How often things go wrong, each in requests of a thousand. A request meets one at most, so the sum of those that are for
-/// single requests is 1000 at most, and so is that of those for watches; `too_many`, `internal`, `unreached` and `hung` are
-/// for both.
+/// The frequency of each fault, in requests per thousand. A request meets at most one fault. So the sum of the faults for single
+/// requests is at most 1000, and so is the sum of those for watches. `too_many`, `internal`, `unreached` and `hung` apply to
+/// both.
 ///
-/// By default nothing does.
+/// By default there are no faults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Refused with 429 and `Retry-After: 1`, and not forwarded.
     pub too_many: u32,
     /// Refused with 500, and not forwarded.
     pub internal: u32,
-    /// The connection closes, and nothing was forwarded.
+    /// The connection closes before anything is forwarded.
     pub unreached: u32,
     /// Never answered. Half of the single requests are forwarded first.
     pub hung: u32,
-    /// Single requests that are forwarded, and whose connection closes in place of an answer: what they asked for is done, and
-    /// the client cannot know.
+    /// Single requests that are forwarded, and whose connection closes in place of an answer: the request was carried out, but
+    /// the client cannot know that.
     pub lost: u32,
     /// Single requests whose answer breaks off in the middle.
     pub torn: u32,
-    /// Single requests that are forwarded late, 1.5 s at most.
+    /// Single requests that are forwarded late, by at most 1.5 s.
     pub late: u32,
-    /// Watches that are told that their start is too old.
+    /// Watches that receive an error: their resourceVersion is too old.
     pub expired: u32,
     /// Watches that are cut within 5 s.
     pub short: u32,
 }
 
-/// What becomes of one request.
+/// The outcome of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Passed,
-    /// Answered with that status and not forwarded.
+    /// Answered with this status and not forwarded.
     Refused(u16),
     Unreached,
     Hung {
         forwarded: bool,
     },
     Lost,
-    /// Cut after that many bytes of the answer.
+    /// Cut after this number of bytes of the answer.
     Torn(usize),
     Late(Duration),
-    /// A watch that ends after that time.
+    /// A watch that ends after this time.
     Short(Duration),
 }
 
 impl Fate {
-    /// Under what it is counted.
+    /// Returns the name under which this outcome is counted.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -77,11 +77,11 @@ impl Fate {
 }
 
 impl Faults {
-    /// What becomes of the request of that number.
+    /// Returns the outcome of the request with this number.
     pub(super) fn fate(&self, seed: u64, number: u64, is_watch: bool) -> Fate {
         let mut dice = StdRng::seed_from_u64(seed.rotate_left(32) ^ number);
         let mut place = dice.random_range(0..1000_u32);
-        // The first share that the place falls into.
+        // The outcome is the first share that contains `place`.
         let mut falls = |share: u32| {
             let falls = place < share;
             place = place.saturating_sub(share);
@@ -167,13 +167,13 @@ mod tests {
             let found = single.get(name).copied().unwrap_or_default();
             assert!(
                 found.abs_diff(share * 20) < 300,
-                "{name}: {found} of 20000, expected {share} of 1000"
+                "{name}: {found} of 20000, {share} of 1000 were expected"
             );
         }
         assert_eq!(single.len(), shares.len());
         let watch = counted(7, true);
         for name in ["lost", "torn", "late"] {
-            assert_eq!(watch.get(name), None, "`{name}` for a watch");
+            assert_eq!(watch.get(name), None, "{name} of a watch");
         }
         assert!(watch["expired"].abs_diff(600) < 150 && watch["short"].abs_diff(400) < 150);
         assert_eq!(single, counted(7, false));

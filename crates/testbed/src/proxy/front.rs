@@ -1,4 +1,4 @@
-//! The proxy's front: connections and requests.
+//! The proxy's server side: connections and requests.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,10 +23,10 @@ use super::{Broken, State};
 /// ALPN names. Source: RFC 7301, section 6; RFC 9113, section 3.2.
 pub(super) const H1: &[u8] = b"http/1.1";
 pub(super) const H2: &[u8] = b"h2";
-/// As many as a genuine API server takes on one connection.
+/// The same number of streams on one connection as a genuine API server accepts.
 const STREAMS: u32 = 100;
 
-/// Takes connections for ever.
+/// Accepts connections until the task ends.
 pub(super) async fn accept(listener: TcpListener, tls: TlsAcceptor, state: Arc<State>) {
     let mut connections = JoinSet::new();
     loop {
@@ -41,9 +41,9 @@ pub(super) async fn accept(listener: TcpListener, tls: TlsAcceptor, state: Arc<S
     }
 }
 
-/// Serves a connection until it breaks; how it ends is the client's business.
+/// Serves a connection until it breaks. An error of the connection is not reported.
 async fn serve(stream: TcpStream, tls: TlsAcceptor, state: Arc<State>) {
-    // Else each small answer would wait for the client's acknowledgement of the last one.
+    // Otherwise each small answer would wait for the client's acknowledgement of the previous one.
     let _ = stream.set_nodelay(true);
     let Ok(stream) = tls.accept(stream).await else {
         return;
@@ -94,7 +94,7 @@ async fn answer(request: Request<Incoming>, state: Arc<State>) -> Result<Respons
         Fate::Short(time) => course.time = Some(time),
     }
     let answer = forward(request, &state).await?;
-    // Who cannot be reached cannot answer either.
+    // During a partition no answer gets through either.
     connected(&state).await;
     let (mut parts, body) = answer.into_parts();
     for hop in [CONNECTION, TRANSFER_ENCODING] {
@@ -106,7 +106,7 @@ async fn answer(request: Request<Incoming>, state: Arc<State>) -> Result<Respons
 
 /// Waits until there is no partition.
 async fn connected(state: &State) {
-    // The sender lives in the state.
+    // The channel stays open: its sender is part of the state.
     let _ = state
         .behaviours
         .subscribe()
@@ -114,7 +114,7 @@ async fn connected(state: &State) {
         .await;
 }
 
-/// Has the API server do all that was asked, and forgets its answer.
+/// Forwards the request, waits for the complete answer and discards it.
 async fn forwarded_whole(request: Request<Incoming>, state: &State) -> Result<Bytes, Broken> {
     let answer = forward(request, state).await?;
     let bytes = answer.into_body().collect_bytes().await;
@@ -128,7 +128,7 @@ async fn forward(
     connected(state).await;
     let (mut parts, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| Broken)?.to_bytes();
-    // Told anew for the next hop.
+    // These headers are set again for the next hop.
     for hop in [HOST, CONNECTION, TRANSFER_ENCODING, CONTENT_LENGTH] {
         parts.headers.remove(hop);
     }
@@ -142,7 +142,7 @@ async fn forward(
     })
 }
 
-/// What the API server says when it refuses.
+/// Returns the answer with which an API server refuses a request.
 ///
 /// Source: Kubernetes API, `Status`; API concepts, "410 Gone responses"; API priority and fairness for 429.
 fn refusal(code: u16) -> Result<Response<Body>, Broken> {

@@ -1,12 +1,12 @@
-//! A proxy between one client and the API server that breaks what it carries, as asked.
+//! A proxy between one client and the API server that injects faults.
 //!
 //! ```text
 //! client ── TLS: HTTP/1.1, HTTP/2 ──► front ── fate of the request ──► kube::Client of the identity ──► API server
-//!                                       ▲ faults, cuts, stalls, partitions: the test
+//!                                       ▲ faults, cuts, stalls, partitions: set by the test
 //! ```
 //!
-//! Whoever comes is taken for the identity that the proxy was made for, so a controller is given [`Proxy::identity`]: the same
-//! user, the proxy's address. The API server's log tells that user, and only of what was forwarded.
+//! The proxy forwards every request as the identity for which it was created, so a controller uses [`Proxy::identity`]: the same
+//! user with the proxy's address. The API server's audit log contains that user, and only requests that were forwarded.
 
 mod body;
 mod faults;
@@ -32,30 +32,30 @@ pub use self::faults::Faults;
 use crate::control_plane::ControlPlane;
 use crate::identity::Identity;
 
-/// How watches end when they are cut.
+/// The way in which a watch is cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Cut {
-    /// In order, as by a server that has had enough of them.
+    /// In order, as by a server that ends old watches.
     #[default]
     Ended,
-    /// In the middle, as by a cable.
+    /// In the middle of the stream, as by a lost connection.
     Broken,
 }
 
-/// What the proxy does to everything that it carries.
+/// The behaviour of the proxy for all connections.
 #[derive(Debug, Clone, Copy, Default)]
 struct Behaviour {
     faults: Faults,
-    /// Grows with each cut.
+    /// Incremented by each cut.
     cuts: u64,
     how: Cut,
-    /// Watches are carried no further.
+    /// Watch events are not forwarded.
     stalled: bool,
-    /// Nothing is.
+    /// Nothing is forwarded.
     partitioned: bool,
 }
 
-/// The end of a connection that was to go on.
+/// A connection that broke before its end.
 #[derive(Debug, Clone, Copy)]
 struct Broken;
 
@@ -67,7 +67,7 @@ impl std::fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// What the connections share.
+/// The state that the connections share.
 struct State {
     upstream: kube::Client,
     seed: u64,
@@ -83,12 +83,12 @@ impl State {
     }
 }
 
-/// A running proxy. It ends with this value.
+/// A running proxy. It ends when this value is dropped.
 pub struct Proxy {
     address: SocketAddr,
     identity: Identity,
     state: Arc<State>,
-    /// Ends the connections with it.
+    /// The tasks of the connections, which end when this is dropped.
     _tasks: JoinSet<()>,
 }
 
@@ -101,11 +101,11 @@ impl std::fmt::Debug for Proxy {
 }
 
 impl ControlPlane {
-    /// A proxy in front of this control plane that forwards as `identity`; which request meets what follows from `seed`. It
-    /// belongs to the runtime that calls this.
+    /// Starts a proxy in front of this control plane that forwards as `identity`. `seed` determines which request meets which
+    /// fault. The proxy belongs to the runtime of the caller.
     pub async fn proxy(&self, identity: &Identity, seed: u64) -> Result<Proxy> {
         let mut config = identity.config()?;
-        // What the API server answers is the answer.
+        // Return the API server's first answer, without a retry.
         config.default_retry = false;
         let upstream = Identity::client_of(config)?;
         Proxy::start(upstream, &self.site().pki(), identity, seed).await
@@ -113,7 +113,7 @@ impl ControlPlane {
 }
 
 impl Proxy {
-    /// `pki` has the certificate that the proxy shows.
+    /// Starts the proxy. `pki` contains the certificate that the proxy presents.
     async fn start(
         upstream: kube::Client,
         pki: &std::path::Path,
@@ -139,19 +139,19 @@ impl Proxy {
         })
     }
 
-    /// The same user as upstream, whose configurations and kubeconfig lead to the proxy.
+    /// Returns the upstream user with configurations and a kubeconfig that lead to the proxy.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// From now on so much goes wrong. What is hung already stays so until its client goes, or the proxy.
+    /// Sets the faults from now on. A request that hangs already hangs until its client or the proxy ends.
     pub fn set(&self, faults: Faults) {
         self.state
             .behaviours
             .send_modify(|behaviour| behaviour.faults = faults);
     }
 
-    /// Ends all watches that run.
+    /// Ends all running watches.
     pub fn cut_watches(&self, how: Cut) {
         self.state.behaviours.send_modify(|behaviour| {
             behaviour.cuts += 1;
@@ -159,27 +159,28 @@ impl Proxy {
         });
     }
 
-    /// Whether watches stand still: what happens meanwhile is told afterwards.
+    /// Stalls or resumes watches. Events during the stall are sent after it.
     pub fn stall_watches(&self, stalled: bool) {
         self.state
             .behaviours
             .send_modify(|behaviour| behaviour.stalled = stalled);
     }
 
-    /// Whether nothing gets through, in either direction, with all connections open: afterwards it goes on.
+    /// Starts or ends a partition: nothing is forwarded in either direction, and all connections stay open. After it, everything
+    /// is forwarded.
     pub fn partition(&self, partitioned: bool) {
         let change = |behaviour: &mut Behaviour| behaviour.partitioned = partitioned;
         self.state.behaviours.send_modify(change);
     }
 
-    /// How many requests met what: the names are those of [`Faults`], and `passed`, and `down` for those that the API server did not
-    /// answer.
+    /// Returns the number of requests by outcome. The names are those of [`Faults`], `passed`, and `down` for requests that the
+    /// API server did not answer.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         let fates = &self.state.fates;
         fates.lock().clone()
     }
 
-    /// How many requests came.
+    /// Returns the number of requests received.
     pub fn requests(&self) -> u64 {
         self.state.numbers.load(Ordering::Relaxed)
     }

@@ -14,12 +14,12 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::pki::Authority;
 
-/// The timeout for an expected event.
+/// The longest time to wait for an expected event.
 const LIMIT: Duration = Duration::from_secs(20);
-/// The time that a test waits for an unexpected event.
+/// The time to wait for an event that must not happen.
 const MOMENT: Duration = Duration::from_millis(150);
 
-/// An API server in process behind a proxy.
+/// An in-process API server behind a proxy.
 struct Bench {
     proxy: Proxy,
     client: kube::Client,
@@ -66,7 +66,7 @@ impl Bench {
         self.client.request_text(request).await
     }
 
-    /// Starts a watch and returns its lines as they arrive; an error if the body ends irregularly.
+    /// Starts a watch and returns its lines as they arrive, followed by an error if the watch broke.
     async fn watch(&self) -> mpsc::UnboundedReceiver<Result<String, ()>> {
         let request = Request::get("/things?watch=true").body(Body::empty());
         let answer = self.client.send(request.unwrap()).await.unwrap();
@@ -83,7 +83,7 @@ impl Bench {
     }
 }
 
-/// An API server that responds with a description of the request, and counts requests; a watch receives `lines`.
+/// Answers requests and counts them. A watch receives the lines.
 fn upstream(
     seen: Arc<AtomicUsize>,
     lines: tokio::sync::broadcast::Sender<&'static str>,
@@ -214,7 +214,7 @@ async fn what_is_refused_is_not_forwarded_and_says_when_to_come_back() {
     assert_eq!(
         code(bench.text("/ponds").await),
         None,
-        "410 for a request that is no watch"
+        "only watches expire"
     );
 }
 
@@ -312,7 +312,7 @@ async fn nothing_passes_a_partition_and_all_of_it_afterwards() {
         tokio::select! { _ = watch.recv() => (), _ = &mut asked => () }
     };
     assert!(tokio::time::timeout(MOMENT, both).await.is_err());
-    assert_eq!(bench.seen(), 1, "only the watch is sent");
+    assert_eq!(bench.seen(), 1, "the watch alone");
     bench.proxy.partition(false);
     assert_eq!(code(asked.await), None);
     assert_eq!(watch.recv().await, Some(Ok("late".to_owned())));

@@ -1,4 +1,5 @@
-//! Calls of rules, and of the gates before a pass: when each is made, what sees its answer, and what comes of one that fails.
+//! Calls in rules and in the gates before a pass: the time of each call, the readers of its response, and the effect of a
+//! failure.
 
 mod places;
 
@@ -14,7 +15,7 @@ use super::{
     world::{World, key, rendered, words},
 };
 
-/// A world of a Pond with `spec`, whose entry has these lines beside `apiTypes`.
+/// Returns a world with a Pond with `spec`. Its entry has these lines in addition to `apiTypes`.
 fn world(entry: &str, spec: &Value) -> World {
     world_with(entry, "", spec)
 }
@@ -45,7 +46,7 @@ fn url<'a>(asked: &'a [CallRequest], name: &str) -> &'a str {
     &asked.iter().find(|one| &*one.name == name).unwrap().url
 }
 
-/// One call in each place, each of which sends what those before it answered.
+/// One call in each place. Each call sends the responses of the previous ones.
 const EVERYWHERE: &str = "
 mutation:
   external: [{ name: fill, url: 'https://fill.example/{{ .external.second.body }}/{{ .spec.size }}' }]
@@ -177,7 +178,7 @@ fn a_rule_refuses_with_what_the_server_answers_and_nothing_is_asked_after_it() {
     };
     let (cycle, asked) = decide(&world, reported);
     assert_eq!(asked.last().map(|one| &*one.name), Some("judge"));
-    // What is there is no default's.
+    // A field that is set does not get the default.
     assert_eq!(url(&asked, "judge"), "https://judge.example/7/3");
     assert_eq!(words(&cycle), Vec::<String>::new());
     let [failure] = &cycle.failures[..] else {
@@ -247,7 +248,7 @@ operatorBox:
         cycle.requeue.map(|time| time.as_secs())
     };
     assert_eq!(after(&asks), Some(30));
-    // All else that a gate asks for wakes by itself.
+    // Other data that a gate reads triggers a pass by itself when it changes.
     assert_eq!(after(&entry("")), None);
 }
 
@@ -296,7 +297,7 @@ operatorBox: { onReconcile: { configMaps: [{ name: a, data: { size: '{{ .spec.si
     let (cycle, asked) = decide(&world, reported);
     assert_eq!(cycle.failures, []);
     assert_eq!(names(&asked), ["fill", "fill", "judge"]);
-    assert_ne!(asked[0].place, asked[1].place, "they are two calls");
+    assert_ne!(asked[0].place, asked[1].place, "the calls must differ");
     assert_eq!(asked[2].url, "https://judge.example/4".into());
     let map = rendered(&cycle, &key("ConfigMap", "a")).object.to_json();
     assert_eq!(map["data"]["size"], "4 9");

@@ -1,4 +1,4 @@
-//! Calls in every place that can declare one.
+//! Calls in every place where they can be declared.
 
 use orkestra_core::{
     reconcile::{
@@ -86,7 +86,7 @@ fn what_conditions_say_beside_their_answers_is_kept_wherever_they_stand() {
         format!("operatorBox: {{ {call} }}"),
         format!("operatorBox: {{ onReconcile: {{ {call} }} }}"),
         format!("operatorBox: {{ preReconcile: {{ {call} }} }}"),
-        // Also of a pass that is held back, or fails, later on.
+        // The same holds for a pass that is held back or fails later.
         format!(
             "mutation: {{ rules: [{{ field: spec.a, default: 1, {gate} }}] }}\noperatorBox: {{ preReconcile: {{ reconcileGate: {{ when: [{{ field: spec.b, exists: true }}] }} }} }}"
         ),

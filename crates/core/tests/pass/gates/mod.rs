@@ -1,4 +1,4 @@
-//! What conditions ask, operator by operator.
+//! Conditions, operator by operator.
 
 mod time;
 
@@ -16,7 +16,7 @@ use super::{
     world::{World, words},
 };
 
-/// A world whose `ConfigMap` is there if its gate is open. `gate` is the lists in flow style.
+/// Returns a world whose `ConfigMap` exists if its gate is open. `gate` is the lists in flow style.
 fn world(gate: &str, spec: &Value) -> World {
     let declared =
         format!("onReconcile: {{ configMaps: [{{ name: a, onFalse: delete, {gate} }}] }}");
@@ -41,7 +41,7 @@ fn every_operator_in_both_forms() {
         "water": "salt water", "depth": 7, "far": 9_007_199_254_740_993_i64, "share": 2.5, "clean": true, "none": "",
         "fish": ["cod", "eel"], "no": [], "map": {"a": 1}, "empty": {}, "text": "7.0", "waters": ["fresh", "salt water"],
     });
-    // What is written, whether it holds.
+    // The condition, and whether it holds.
     let cases = [
         ("field: spec.water, equals: salt water", true),
         ("field: .spec.water, equals: ' salt water '", true),
@@ -201,7 +201,7 @@ fn all_of_when_and_one_of_or_must_hold() {
             assert_eq!(is_open(&gate, &spec), expected, "{gate}");
         }
     }
-    // All operators of one condition must hold in `or` too.
+    // In `or`, all operators of one condition must hold, too.
     let both = "or: [{ field: spec.on, min: 1, max: 0 }]";
     assert!(!is_open(both, &spec));
 }
@@ -265,7 +265,7 @@ fn unique_asks_what_others_have() {
     let cycle = world.decide();
     assert_eq!(words(&cycle), ["keep ConfigMap east/a"]);
     assert_eq!(cycle.failures[0].reason, Reason::Unavailable);
-    // Nothing is not compared.
+    // An empty value is not compared.
     let world = self::world(gate, &json!({}));
     assert_eq!(words(&world.decide()), ["apply ConfigMap east/a"]);
 }

@@ -1,4 +1,4 @@
-//! What follows when conditions ask for the time.
+//! Conditions that depend on the time.
 
 use jiff::{Timestamp, ToSpan};
 use orkestra_core::reconcile::verdict::Executed;
@@ -39,7 +39,7 @@ fn at(text: &str) -> Timestamp {
 #[test]
 fn a_pass_is_due_when_a_time_condition_turns() {
     let spec = json!({"open": "09:00"});
-    // Gate, moment, whether it is open, when it is looked at again.
+    // The gate, the time, whether the gate is open, and the time of the next check.
     let cases = [
         (
             "when: [{ time: { after: '09:00', before: '17:00' } }]",

@@ -1,4 +1,4 @@
-//! The status tells what was done: conditions, and fields as of the pass's start.
+//! The status after a pass: conditions, and fields with the values at the start of the pass.
 
 mod reasons;
 
@@ -27,7 +27,7 @@ pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::new(1_770_000_000 + second, 0).unwrap()
 }
 
-/// A failure of that reason.
+/// Returns a result with a failure of this reason.
 pub(crate) fn failed(reason: Reason) -> Executed {
     Executed {
         failures: vec![Failure {
@@ -39,7 +39,7 @@ pub(crate) fn failed(reason: Reason) -> Executed {
     }
 }
 
-/// The patch after a pass.
+/// Returns the status patch after a pass.
 pub(crate) fn patch(
     world: &World,
     crd_status: &CrdStatus,
@@ -57,7 +57,7 @@ pub(crate) fn patch(
     )
 }
 
-/// Patches the custom resource as the API server does: a JSON merge patch, then whole floats are integers.
+/// Patches the custom resource like the API server: a JSON merge patch, after which floats without a fraction are integers.
 pub(crate) fn apply(world: &mut World, patch: &StatusPatch) {
     let body = patch.body.to_json();
     assert_eq!(
@@ -91,7 +91,7 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// Go's decoder makes `3.0` and `3` one number.
+/// Go's decoder does not distinguish `3.0` and `3`.
 fn whole(value: &Value) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "checked to be an integer")]
     match value {
@@ -112,7 +112,7 @@ fn whole(value: &Value) -> Value {
     }
 }
 
-/// Reports until there is nothing to say; at most one patch is needed.
+/// Reports until the status needs no change; at most one patch may be needed.
 pub(crate) fn report(
     world: &mut World,
     crd_status: &CrdStatus,
@@ -121,7 +121,7 @@ pub(crate) fn report(
 ) -> Value {
     if let Some(first) = patch(world, crd_status, executed, second) {
         apply(world, &first);
-        // A field that failed was added to the failures; the next pass starts anew.
+        // A field that failed was added to the failures; the next pass starts without them.
         let again = patch(world, crd_status, &mut executed.clone(), second + 60);
         assert_eq!(again.map(|patch| patch.body.to_json()), None);
     }
@@ -133,7 +133,7 @@ fn plain() -> World {
     World::new(&plan, pond(&json!({}), &json!({})))
 }
 
-/// Condition types and their status, sorted.
+/// Returns the condition types and their status, sorted.
 fn types(status: &Value) -> Vec<String> {
     let conditions = status["conditions"].as_array().unwrap();
     let mut types: Vec<String> = conditions
@@ -267,7 +267,7 @@ fn without_the_subresource_there_is_no_observed_generation() {
         world.cr["status"]["conditions"][0].get("observedGeneration"),
         None
     );
-    // Each write moves the generation.
+    // Each write of the status increments the generation.
     world.cr["metadata"]["generation"] = json!(5);
     assert_eq!(
         patch(&world, &crd_status, &mut Executed::default(), 60),

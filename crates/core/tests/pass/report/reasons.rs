@@ -1,4 +1,4 @@
-//! Which conditions a failure and a child that is not ready give.
+//! The conditions that follow from a failure, and from a child that is not ready.
 
 use orkestra_core::reconcile::{
     kstatus::Readiness,

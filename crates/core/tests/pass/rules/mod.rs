@@ -1,4 +1,4 @@
-//! Rules: a resource is normalized, completed and asked, in that order, before anything else is decided.
+//! Rules: a custom resource is normalized, mutated and validated, in this order, before other decisions.
 
 mod normalize;
 mod validate;
@@ -21,7 +21,7 @@ use super::{
     world::{World, key, rendered},
 };
 
-/// What a Pond's definition knows of its spec.
+/// Returns the schema of a Pond's spec.
 fn spec_schema() -> Value {
     json!({ "type": "object", "properties": {
         "replicas": { "type": "integer" }, "port": { "type": "integer" }, "image": { "type": "string" },
@@ -32,7 +32,7 @@ fn spec_schema() -> Value {
     } })
 }
 
-/// A world of a Pond with `spec`, whose operator shows all of the spec in a `ConfigMap`, beside `entry`.
+/// Returns a world with a Pond with `spec`, whose operator writes the whole spec to a `ConfigMap`. `entry` is added to the entry.
 fn world_with(entry: &str, motifs: &str, spec: &Value) -> World {
     let lines = entry.lines().map(|line| format!("      {line}"));
     let entry = lines.collect::<Vec<_>>().join("\n");
@@ -77,13 +77,13 @@ fn world(entry: &str, spec: &Value) -> World {
     world_with(entry, "", spec)
 }
 
-/// The spec as templates see it.
+/// Returns the spec as templates see it.
 fn seen(cycle: &Cycle) -> Value {
     let map = rendered(cycle, &key("ConfigMap", "seen")).object.to_json();
     serde_json::from_str(map["data"]["spec"].as_str().unwrap()).unwrap()
 }
 
-/// The spec that templates see once those rules of `mutation` have acted.
+/// Returns the spec that templates see after these rules of `mutation`.
 fn completed(rules: &str, spec: &Value) -> Value {
     let entry = format!("mutation:\n  rules:\n{rules}");
     seen(&world(&entry, spec).decide())
@@ -101,7 +101,7 @@ fn reported(failures: &[Failure]) -> Vec<String> {
     failures.iter().map(line).collect()
 }
 
-/// The conditions but for `Ready` and what follows from it, as `type/reason: message`, and the patched status.
+/// Returns the conditions except `Ready` and those that follow from it, as `type/reason: message`, and the patched status.
 fn conditions(world: &World, cycle: &Cycle) -> (Vec<String>, Value) {
     let mut executed = Executed {
         failures: cycle.failures.clone(),
@@ -261,7 +261,7 @@ fn what_is_completed_is_reported_and_not_written() {
         ["Mutated/InMemory: spec.replicas in memory: rules complete it"]
     );
     assert_eq!(status["image"], "own");
-    // Nothing to complete, nothing to tell.
+    // If no rule changes the resource, nothing is reported.
     let entry = "mutation: { rules: [{ field: spec.replicas, default: 2 }] }";
     let cycle = self::world(entry, &json!({ "replicas": 0 })).decide();
     assert!(cycle.sources.prepared.completed.is_empty());

@@ -1,4 +1,5 @@
-//! Values of the spec in one form: in memory always, on the resource where nobody else holds them, and once.
+//! `normalize`: values of the spec in a canonical form. Passes always use it, and it is stored once, unless another manager owns
+//! the field.
 
 use orkestra_core::value::Node;
 use proptest::prelude::*;
@@ -9,13 +10,13 @@ use crate::pass::world::World;
 
 const CRON: &str = "normalize: { spec: { schedule: '{{ cronFromAny .spec.schedule }}' } }";
 
-/// What the pass wants written, as a merge patch of the spec; null is nothing.
+/// Returns the merge patch of the spec that the pass requests, or null.
 fn patch(world: &World) -> Value {
     let reported = world.decide().sources.prepared.normalization.unwrap();
     reported.patch.as_ref().map_or(Value::Null, Node::to_json)
 }
 
-/// The condition `Normalized` after a pass.
+/// Returns the condition `Normalized` after a pass.
 fn normalized(world: &World) -> String {
     let (conditions, _) = conditions(world, &world.decide());
     let mut found = conditions
@@ -24,7 +25,7 @@ fn normalized(world: &World) -> String {
     found.next().unwrap()
 }
 
-/// Writes what the pass wants, as the API server does.
+/// Stores the requested patch like the API server.
 fn store(world: &mut World) {
     fn merge(target: &mut Value, patch: &Value) {
         match (target, patch) {
@@ -54,7 +55,7 @@ fn a_value_is_brought_to_its_form_and_stored_once() {
         (seen(&world.decide()), &*normalized(&world)),
         (form, reported)
     );
-    // Somebody changes it later.
+    // Another client changes the field later.
     world.cr["spec"]["schedule"] = json!("@hourly");
     assert_eq!(patch(&world), json!({ "schedule": "0 * * * *" }));
 }
@@ -95,7 +96,7 @@ mutation: { rules: [{ field: spec.replicas, default: '{{ len .spec.tier }}' }] }
         seen(&world.decide()),
         json!({ "tier": "gold", "image": "GOLD", "replicas": 4 })
     );
-    // Stored, `image` would be another one in the next pass.
+    // A stored value of `image` would change again in the next pass.
     assert_eq!(patch(&world), Value::Null);
     assert_eq!(
         normalized(&world),
@@ -158,7 +159,7 @@ fn who_applies_the_field_or_tracks_the_resource_keeps_it() {
             normalized(&world),
             format!("InMemory: spec.schedule in memory: {why}")
         );
-        // What is in its form already is nobody's loss.
+        // A value that is already in its canonical form needs no write, even if another manager owns the field.
         world.cr["spec"]["schedule"] = json!("0 0 * * *");
         assert!(normalized(&world).starts_with("Persisted: "));
     }
@@ -188,7 +189,7 @@ fn nothing_is_stored_that_is_not_to_be_or_that_the_definition_lacks() {
         normalized(&world(&declared, &spec)),
         "InMemory: spec.schedule in memory: `persist: false`"
     );
-    // As the seed has it.
+    // The spelling of the founding documents.
     let typo = CRON.replace("{ schedule:", "{ chedule:");
     let world = world(&typo, &spec);
     assert_eq!(patch(&world), Value::Null);
@@ -236,7 +237,7 @@ fn a_refused_resource_is_brought_to_its_form_all_the_same() {
 }
 
 proptest! {
-    /// What is stored is what the next pass wants: one write, and the same children before and after.
+    /// A stored value is the value that the next pass computes: there is one write, and the children do not change.
     #[test]
     fn a_pass_over_its_own_result_changes_nothing(
         tier in "[ a-zA-Z]{0,6}", schedule in "(@daily|@hourly| ?[0-9] \\* \\* \\* \\* ?|nonsense)?", image in "[A-Z /]{0,6}", replicas in 0..3i64,

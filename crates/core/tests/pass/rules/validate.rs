@@ -1,4 +1,4 @@
-//! Validation: what does not keep the rules is reported, and nothing is made of it.
+//! Validation: violations of rules are reported, and no child is created.
 
 use orkestra_core::reconcile::{inventory::Inventory, reason::Reason};
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ fn every_rule_that_is_not_kept_is_reported_and_nothing_is_touched() {
             "ValidationWarning/ValidationFailed: spec.open: better open".to_owned(),
         ]
     );
-    // What a field says without a condition, it says of a pass that went well.
+    // A status field without a condition is written only after a pass without failures.
     assert_eq!(status["image"], Value::Null);
 }
 

@@ -1,4 +1,4 @@
-//! Fields of our children that others apply: held, taken, and shared.
+//! Fields of children that other field managers apply: they are left alone, taken over or shared.
 
 use serde_json::json;
 
@@ -96,7 +96,7 @@ fn an_equal_value_that_another_applies_is_shared_and_needs_no_write() {
     assert_eq!((pass.held.len(), pass.written.len()), (0, 0));
 }
 
-/// `a` with `data.x` and `data.y`, which `gitops` applies with the same values, after the custom resource's `x` changed.
+/// Returns a world with `a`, whose `data.x` and `data.y` are also applied by `gitops`, after the custom resource's `x` changed.
 fn shared(force: bool) -> World {
     let mut world = two_keys(force);
     let theirs = json!({ "kind": "ConfigMap", "data": { "x": "1", "y": "2" } });

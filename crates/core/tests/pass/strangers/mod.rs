@@ -1,4 +1,4 @@
-//! Who wins when others write our children.
+//! Writes of other field managers to children, and the values that result.
 
 mod applied;
 
@@ -16,16 +16,16 @@ use super::{
     world::World,
 };
 
-/// What a stranger does to one of our leaves, picked by two numbers.
+/// A write of another field manager to one of the operator's leaves, selected by two numbers.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
-    /// Writes another value, as `kubectl edit` does.
+    /// Updates the value, like `kubectl edit`.
     Updates,
-    /// Takes the field away.
+    /// Removes the field.
     Removes,
-    /// Applies another value with force, as a deployment tool does.
+    /// Applies another value with force, like a deployment tool.
     Applies,
-    /// Adds a field that we never rendered.
+    /// Adds a field that the operator does not render.
     Adds,
 }
 
@@ -39,8 +39,8 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, usize, usize)>> {
     prop::collection::vec((deed, any::<usize>(), any::<usize>()), 1..12)
 }
 
-/// Leaves that a stranger can write without making another object of it: no keys of list items, none of our marks. Nulls
-/// and empty lists are nobody's.
+/// Returns true if another manager can write the leaf without making it a different object: keys of list items and the operator's
+/// own labels and annotations are excluded. Nulls and empty lists have no owner.
 fn is_writable(trail: &Trail, value: &Value) -> bool {
     let text = format!("{trail:?}");
     let is_key = matches!(&trail[..], [.., Step::Item(keys), Step::Field(name)]
@@ -64,7 +64,7 @@ fn with_value(world: &World, key: &ChildKey, trail: &Trail, value: Value) -> Val
     object
 }
 
-/// What the rendered children say, by key.
+/// Returns the leaves of the rendered children, by key.
 fn wanted(world: &World) -> BTreeMap<ChildKey, super::leaves::Leaves> {
     let cycle = world.decide();
     let rendered = cycle.intents.iter().filter_map(|intent| match intent {
@@ -135,7 +135,7 @@ fn do_deeds(world: &mut World, deeds: &[(Deed, usize, usize)]) -> Vec<(ChildKey,
     added
 }
 
-/// Whether a stranger holds the leaf by apply, and we do not share it.
+/// Returns true if another manager owns the leaf by apply, and the operator does not share it.
 fn is_held(objects: &BTreeMap<ChildKey, Stored>, key: &ChildKey, trail: &Trail) -> bool {
     let applies = |manager: &str| {
         let writer = (manager.to_owned(), Operation::Apply);
