@@ -235,12 +235,15 @@ async fn policies_quotas_and_limits_follow_their_source_outlive_a_restart_and_ar
     copies_of_rules_follow_their_sources(&scenario, &source, &other).await?;
     a_restart_writes_nothing(&mut scenario).await?;
 
-    // A source that is not allowed is refused.
+    // A source that is not allowed is refused, and the copy of the previous one stays.
+    let limits = scenario.objects("limitranges");
+    let copied = limits.fetch("north-limits").await?["spec"].clone();
     let ponds = scenario.objects("ponds");
     let choose = |limits: &str| json!({ "spec": { "limits": limits } });
     ponds.patch("north", &choose("treasury")).await?;
     let refused = |pond: &Value| reason(pond) == "SourceRefused";
     ponds.until("north", "is refused", LIMIT, refused).await?;
+    assert_eq!(limits.fetch("north-limits").await?["spec"], copied);
     ponds.patch("north", &choose("house")).await?;
     ponds.until_ready("north").await?;
 

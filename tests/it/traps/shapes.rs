@@ -342,6 +342,11 @@ pub(super) async fn whatever_is_left_empty_a_second_pass_writes_nothing() -> Res
         if again {
             scenario.terminate()?;
             scenario.start().await?;
+            // The counter of the new process starts at zero.
+            eventually("a pass", LIMIT, async || {
+                Ok((scenario.passes("pond").await? > 0.5).then_some(()))
+            })
+            .await?;
         } else {
             let asked = json!({ "metadata": { "annotations": { "orkestra.orkspace.io/reconcile": "again" } } });
             let passes = scenario.passes("pond").await?;
@@ -351,10 +356,6 @@ pub(super) async fn whatever_is_left_empty_a_second_pass_writes_nothing() -> Res
             })
             .await?;
         }
-        eventually("a pass has ended", LIMIT, async || {
-            Ok((scenario.passes("pond").await? > 0.5).then_some(()))
-        })
-        .await?;
         tokio::time::sleep(QUIET).await;
         let mut writes = scenario.writes_since(mark)?;
         if !again {
