@@ -36,11 +36,11 @@ pub fn from_helm(
     let mut chart = Chart::read(files)?;
     let children = chart.children(files);
     let way = format!(
-        "`helm template {0} CHART | ork init {0} --from-manifests -` converts what helm renders",
+        "`helm template {0} CHART | ork init {0} --from-manifests -` converts the objects that helm renders",
         chart.name
     );
     if children.is_empty() {
-        let message = format!("no template of the chart reads values alone: {way}");
+        let message = format!("no template of the chart can be converted: {way}");
         return Err(Error::Nothing(message));
     }
     if !chart.left.is_empty() {

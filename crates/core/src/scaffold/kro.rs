@@ -33,7 +33,7 @@ pub fn from_kro(inputs: &[Input], name: Option<&str>) -> Result<Draft, Error> {
     found.retain(|object| object["kind"] == "ResourceGraphDefinition");
     let [graph] = found.as_slice() else {
         let message = format!(
-            "the input has {} ResourceGraphDefinitions: one is converted",
+            "the input has {} ResourceGraphDefinitions: expected exactly one",
             found.len()
         );
         return Err(Error::Nothing(message));
@@ -154,7 +154,7 @@ impl<'a> Graph<'a> {
         let metadata = made.get_mut("metadata").and_then(Value::as_object_mut);
         let Some(metadata) = metadata.filter(|metadata| metadata.contains_key("name")) else {
             self.left.push(format!(
-                "resource {id}: its name is not converted, so that it is left out"
+                "resource {id}: it is omitted, because its name cannot be converted"
             ));
             return None;
         };
@@ -164,7 +164,7 @@ impl<'a> Graph<'a> {
             made.insert("when".to_owned(), json!(when));
         }
         if !resource["readyWhen"].is_null() {
-            self.left.push(format!("resource {id}: `readyWhen`; the readiness of a child is judged by its kind, and `readyWhen` of `status` adds to it"));
+            self.left.push(format!("resource {id}: `readyWhen`; the kind of a child determines its readiness, and `status.readyWhen` adds conditions"));
         }
         Some(Value::Object(made))
     }

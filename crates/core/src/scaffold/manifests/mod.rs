@@ -39,7 +39,7 @@ const LEFT: [(&str, &str); 4] = [
     ),
     ("CustomResourceDefinition", "apply it before the Katalog"),
     ("ReplicaSet", "the controller of its Deployment creates it"),
-    ("Event", "it reports what happened"),
+    ("Event", "it is a report, not declared state"),
 ];
 
 /// The state of the conversion: all objects, and the resulting spec.
@@ -103,7 +103,7 @@ fn refusal(object: &Value, seen: &mut BTreeSet<String>) -> Option<String> {
     }
     let group = object["apiVersion"].as_str().unwrap_or_default();
     if group.starts_with("orkestra.orkspace.io/") {
-        return Some("operators declare no operators".to_owned());
+        return Some("an operator cannot create operators".to_owned());
     }
     // Of two objects with the same name, the API server would keep the last.
     let is_new = seen.insert(format!(
@@ -208,7 +208,7 @@ impl Context {
             None => entry.insert("namespace".to_owned(), written),
         };
         let note = format!(
-            "{}: its namespace `{namespace}` is not that of most objects, and is the same for all custom resources",
+            "{}: its namespace `{namespace}` differs from that of most objects, and is the same for all custom resources",
             title(object)
         );
         self.left.push(note);
