@@ -121,7 +121,7 @@ impl Kept {
     /// Returns the body to apply.
     pub(super) fn desired(&self, gateway: &Gateway, authorities: &str) -> Desired {
         let (group, kind) = &self.kind;
-        // Somebody may have removed or changed the record.
+        // Another client may have removed or changed the record.
         let known = || record::text(&gateway.conversion(group, kind)?);
         self.body(&gateway.options, authorities, known)
     }

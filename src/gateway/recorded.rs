@@ -80,7 +80,7 @@ async fn look(
             before => {
                 let definition = gateway.cluster.find(&Served::crds(), name).await?;
                 let conversion = definition.as_ref().and_then(conversion_of);
-                // A record that somebody has removed is restored from here.
+                // A record that another client removed is restored from here.
                 let before = before.and_then(|(_, before)| before.clone());
                 (version.clone(), conversion.or(before))
             }

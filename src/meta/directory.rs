@@ -292,7 +292,7 @@ impl OperatorView {
         &effective.unwrap_or(&self.wanted).plan
     }
 
-    /// True if it runs the wanted plan, or cannot until somebody changes the cluster.
+    /// True if it runs the wanted plan, or cannot until the cluster changes.
     pub(crate) fn is_settled(&mut self) -> bool {
         let status = self.status.borrow_and_update();
         status.runs(&self.wanted) || self.conflict.is_some() || status.is_blocked

@@ -215,7 +215,7 @@ impl<T: WatchedContent> Watches<T> {
         first(states.iter_mut().map(change)).await;
     }
 
-    /// Returns the states of the watches, each marked as changed: a watch that was listed before anybody waited for it would
+    /// Returns the states of the watches, each marked as changed: a watch that was listed before a task waited for it would
     /// otherwise never be noticed.
     pub(crate) fn states(&self) -> Vec<tokio::sync::watch::Receiver<WatchState>> {
         let states = self.handles.iter().map(|(_, handle)| {

@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 /// Words that a reader who knows Kubernetes stops at, and what to write instead.
-const WORDS: [(&str, &str); 25] = [
+const WORDS: [(&str, &str); 28] = [
     ("a right is", "a permission is"),
     ("anew", "again"),
+    ("anybody", "any client, or any user"),
     ("are told", "are reported"),
     ("asks nothing", "has no test"),
     ("beside what", "in addition to the fields that"),
     ("drive out", "preempt"),
+    ("everybody", "all clients, or all users"),
     ("go on", "continue"),
     ("goes on", "continues"),
     ("in vain", "unnecessarily"),
@@ -24,6 +26,7 @@ const WORDS: [(&str, &str); 25] = [
     ("made once", "created once, or generated once"),
     ("put back", "restored"),
     ("rights", "permissions"),
+    ("somebody", "a client, or a user"),
     ("tells", "reports, or determines"),
     ("the like", "such as, with examples"),
     ("told", "reported"),
@@ -158,6 +161,24 @@ fn documents_and_messages_use_the_words_of_the_glossary() {
     for (path, lines) in prose {
         for (number, line) in lines.iter().enumerate() {
             for (words, instead) in WORDS.iter().filter(|(words, _)| has(line, words)) {
+                let path = path.strip_prefix(root).unwrap().display();
+                found.push(format!("{path}:{}: `{words}`: write {instead}", number + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn comments_use_the_words_of_the_glossary() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let sources = super::length::all_sources().into_iter();
+    for (path, text) in sources.filter(|(path, _)| !path.ends_with("src/sources/prose.rs")) {
+        let lines = text.lines().map(str::trim_start).enumerate();
+        for (number, line) in lines.filter(|(_, line)| line.starts_with("//")) {
+            let line = without_code(line);
+            for (words, instead) in WORDS.iter().filter(|(words, _)| has(&line, words)) {
                 let path = path.strip_prefix(root).unwrap().display();
                 found.push(format!("{path}:{}: `{words}`: write {instead}", number + 1));
             }

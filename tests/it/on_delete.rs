@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use testbed::{eventually, namespace};
 
-use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
+use crate::scenario::{LIMIT, NAMESPACE_LIMIT, Objects, Scenario, condition, input};
 
 const CRD: &str = "lifecycle/grove-crd.yaml";
 
@@ -125,7 +125,7 @@ async fn a_namespace_that_is_deleted_does_not_wait_for_jobs_that_cannot_be_made(
     grove(&scenario, &doomed, json!({})).await?;
     let spaces = Objects::of_cluster(&scenario.client, "namespaces");
     spaces.delete(&doomed).await?;
-    spaces.until_gone(&doomed, LIMIT).await
+    spaces.until_gone(&doomed, NAMESPACE_LIMIT).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -113,8 +113,8 @@ async fn download(
     Ok(files)
 }
 
-/// Warns if the files differ from what the artifact declares: another version of `ork` may have pushed it, or somebody who
-/// lies.
+/// Warns if the files differ from what the artifact declares: another version of `ork` may have pushed it, or the
+/// declaration is false.
 async fn compare(folder: &std::path::Path, opened: &RemoteArtifact, fetch: &dyn Fetch) {
     let Some(said) = &opened.summary else {
         return;

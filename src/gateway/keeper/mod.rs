@@ -3,7 +3,7 @@
 //! ```text
 //!  plans, authorities ──► desired ──► webhook answers? ──► applied (server-side apply) ──► trusted: the next certificate may serve
 //!                                         ▲                        │
-//!   watch: somebody changed one ──────────┴── removed: no longer desired
+//!   watch: another client changed one ─────┴── removed: no longer desired
 //! ```
 //!
 //! Nothing points at a webhook that does not answer. Each object is applied again when its resourceVersion is newer than that of

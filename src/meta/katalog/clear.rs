@@ -54,7 +54,7 @@ impl KatalogController {
         let cluster = &self.shared.context.cluster;
         let (mut left, mut unclaimed, mut first_refused) = (BTreeMap::new(), false, None);
         for (of, kind) in self.operated.iter() {
-            // Objects of built-in kinds were there before the Katalog, and are let go.
+            // Objects of built-in kinds existed before the Katalog, and are released.
             if plan::built_in(of).is_some() {
                 continue;
             }

@@ -5,7 +5,7 @@
 //!   └──── more ── JSON, gzip, base64 ── chunks of at most 896 KiB ──► head { packed, content }, parts { part, content }…
 //! ```
 //!
-//! An object of the API server, and a request to etcd, may have about 1.5 MB. What is read may have been written by anybody:
+//! An object of the API server, and a request to etcd, may have about 1.5 MB. Any client may have written what is read:
 //! unpacking is bounded.
 
 use std::io::{Read as _, Write as _};

@@ -155,7 +155,7 @@ impl Schedule {
             Err(error) => {
                 source.failures = source.failures.saturating_add(1);
                 source.next = if error.permanent {
-                    // Of a pinned source too: whoever owns it can still correct it.
+                    // A pinned source is fetched again too: its owner can still correct it.
                     after(interval.unwrap_or(INTERVAL))
                 } else {
                     after(RETRY.after(source.failures - 1))

@@ -168,7 +168,7 @@ impl RunningOperator {
         if !duty {
             shared.stand_by();
         }
-        // Until its driver runs, nobody is told that the CRD is missing.
+        // Until its driver runs, no status reports that the CRD is missing.
         let crd = context.crds.definition(&plan.resource);
         if crd.is_some_and(|crd| crd.serves(&plan.resource.version)) {
             shared.set_phase(Phase::Starting);

@@ -9,7 +9,7 @@ use k8s_openapi::api::rbac::v1::ClusterRole;
 use serde_json::{Value, json};
 use testbed::{ControlPlane, namespace};
 
-use crate::scenario::{LIMIT, Objects, Scenario, condition, input, owner_uid};
+use crate::scenario::{LIMIT, NAMESPACE_LIMIT, Objects, Scenario, condition, input, owner_uid};
 
 pub(crate) const CRDS: [&str; 2] = ["garden/orchard-crd.yaml", "garden/pond-crd.yaml"];
 pub(crate) const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
@@ -277,9 +277,6 @@ async fn orphan_propagation_leaves_children_without_an_owner_reference_too() -> 
     }
     Ok(())
 }
-
-/// The limit for the deletion of a namespace while the controller runs.
-const NAMESPACE_LIMIT: Duration = Duration::from_mins(3);
 
 /// Creates a namespace with an orchard that has a child in another namespace.
 async fn doomed(far: &Far) -> Result<String> {

@@ -18,7 +18,7 @@ use tokio::{
 
 use super::{Gate, conversion};
 use crate::{
-    scenario::{FAULTS, LIMIT, Objects, ask, strike},
+    scenario::{FAULTS, LIMIT, NAMESPACE_LIMIT, Objects, ask, strike},
     waters,
 };
 
@@ -319,7 +319,7 @@ async fn one_replica_is_enough(gate: &Gate, first: &mut Guarded, cron: &Value) -
     let owned = gate.scenario.objects("configmaps");
     old.delete("hourly").await?;
     owned.until_gone("owned", LIMIT).await?;
-    namespaces.until_gone(&doomed, LIMIT).await?;
+    namespaces.until_gone(&doomed, NAMESPACE_LIMIT).await?;
     Ok(())
 }
 

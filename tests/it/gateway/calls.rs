@@ -1,4 +1,4 @@
-//! External calls at admission: each is made once per write, only if its `when` conditions and `fires` permit it.
+//! External calls at admission: each is sent once per write, only if its `when` conditions and `fires` permit it.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

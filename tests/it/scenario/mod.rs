@@ -30,7 +30,9 @@ pub(crate) use self::observe::{ask, ask_as};
 pub(crate) use self::rights::CLAIMS;
 
 /// The maximum time for a step without a deadline of its own. The machine may compile and run other tests at the same time.
-pub(crate) const LIMIT: Duration = Duration::from_mins(2);
+pub(crate) const LIMIT: Duration = Duration::from_mins(3);
+/// The maximum time for the deletion of a namespace: kube-controller-manager retries it at growing intervals while objects are left.
+pub(crate) const NAMESPACE_LIMIT: Duration = Duration::from_mins(4);
 /// The number of lines of the controller's log that a failed test prints.
 const LOG_LINES: usize = 80;
 

@@ -21,7 +21,7 @@ pub enum Access {
     Anonymous,
     /// The user `u` with the password `pass:word`, over TLS.
     Password,
-    /// Tokens from a token server, over plain HTTP: everybody gets a token to pull, only `u` gets one to push.
+    /// Tokens from a token server, over plain HTTP: all users get a token to pull, only `u` gets one to push.
     Token,
 }
 

@@ -32,7 +32,7 @@ impl WrittenObject {
     }
 
     /// Whether the object, as it is found now, shows that the write is lost. An object that is gone shows it unless it was
-    /// being deleted: a deletion by somebody else meanwhile looks alike and costs one needless list of each kind.
+    /// being deleted: a deletion by another client meanwhile looks the same and costs one unnecessary list of each kind.
     pub(super) fn is_lost(&self, found: Option<&Version>) -> bool {
         found.map_or(self.stays, |found| found.is_behind(&self.version))
     }

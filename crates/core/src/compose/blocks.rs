@@ -33,7 +33,7 @@ impl Blocks {
 
     fn add_notification(&mut self, added: &Tree) {
         let teams = added.get("teams").and_then(Tree::as_map);
-        // A team is replaced as a whole: half of a message and another webhook would reach nobody.
+        // A team is replaced as a whole: half of one message with the webhook of another would reach no reader.
         let known = self
             .notification
             .as_mut()

@@ -123,7 +123,7 @@ impl ChildPlan {
         self.generated.is_some() || (self.mode == Mode::Once && !self.spread)
     }
 
-    /// True if it is not created again after somebody deletes it: the inventory records that it was created.
+    /// True if it is not created again after another client deletes it: the inventory records that it was created.
     pub fn stays_gone(&self) -> bool {
         self.mode == Mode::Once && self.generated.is_none()
     }

@@ -61,7 +61,7 @@ fn judge(declared: &CleanupPlan, observed: &Observed, now: Timestamp) -> Cleanup
     }
 }
 
-/// Returns why the custom resource must not be deleted: somebody would create it again, or has protected it.
+/// Returns why the custom resource must not be deleted: its owner would create it again, or it is protected.
 fn protected(observed: &Observed) -> Option<String> {
     let label = observed.cr.view.at(&CleanupPlan::protection());
     if label.is_some_and(|value| value.as_str() != Some("false")) {

@@ -134,8 +134,8 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// True if the replica count was decided from one that is no longer live. Writing it would revert the change of somebody
-    /// else, whose event queues the custom resource again.
+    /// True if the replica count was decided from one that is no longer live. Writing it would revert the change of
+    /// another client, whose event queues the custom resource again.
     pub fn is_outdated(&self, record: &ChildRecord) -> bool {
         self.scaled_from
             .is_some_and(|from| replicas(record) != Some(from))

@@ -46,7 +46,7 @@ pub fn write(folder: &Path, files: &[File]) -> Result<(), UnpackError> {
     if !is_free {
         return Err(UnpackError::Occupied(folder.to_owned()));
     }
-    // Writes to our own folder next to it and moves it in one step, so nobody can place a link inside.
+    // Writes to our own folder next to it and moves it in one step, so that no other process can place a link inside.
     let parent = folder
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())

@@ -260,7 +260,7 @@ impl<'a> Taint<'a> {
         })
     }
 
-    /// True if somebody other than the author of the Katalog may choose the value at a path that a template of `import`
+    /// True if a user other than the author of the Katalog may choose the value at a path that a template of `import`
     /// reads: it is no input whose values are all literals.
     fn is_open(&self, import: Option<usize>, path: &Path) -> bool {
         let given = import.and_then(|import| self.plan.imports.get(import));

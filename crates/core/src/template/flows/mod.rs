@@ -295,7 +295,7 @@ impl FlowWalk {
         } else {
             computed
         };
-        // A test reveals little, unless it compares with a value that somebody else may choose.
+        // A test reveals little, unless it compares with a value that another user may choose.
         if call.note.result == notes::NoteType::Bool || name == "typeOf" {
             return computed.tested();
         }

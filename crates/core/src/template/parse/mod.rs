@@ -31,7 +31,7 @@ const MOST_DEPTH: usize = 100;
 const MOST_SOURCE: usize = 1 << 20;
 /// The maximum number of variables in scope. No human writes more, and each use searches them.
 const MOST_VARIABLES: usize = 1000;
-/// The maximum number of errors, after which parsing stops. More would not help anybody.
+/// The maximum number of errors, after which parsing stops. More would not help the reader.
 const MOST_ERRORS: usize = 32;
 
 /// A dialect, as the parser sees it.
