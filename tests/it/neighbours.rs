@@ -19,6 +19,8 @@ const WRITES: u32 = 8;
 const FACTOR: u32 = 10;
 /// The time that the slowest change may take in any case: the machine has two cores, and compiles and runs other tests.
 const LEAST: Duration = Duration::from_secs(5);
+/// The number of measurements of which one must be within the limits.
+const ATTEMPTS: u32 = 5;
 /// The number of neighbours, each in its own namespace; the first one is in the scenario's namespace.
 const NEIGHBOURS: usize = 3;
 /// The number of changes of each neighbour per measurement.
@@ -104,22 +106,23 @@ impl Neighbours {
     }
 
     /// Checks that the children follow changes: in the median within a second, or as soon as the machine permits, and none much
-    /// later than before.
+    /// later than before. If they do not, they are measured again: an object that blocks its neighbours does so in every
+    /// measurement, a machine that is busy with other tests does not.
     pub(crate) async fn ensure_followed(&mut self) -> Result<()> {
-        let measured = self.measure().await?;
-        let soon = SOON.max(measured.writes * WRITES);
-        let bound = LEAST.max(self.slowest * FACTOR);
-        println!("with hostile objects: {measured:?}, limits {soon:?} and {bound:?}");
-        ensure!(
-            measured.median <= soon,
-            "half of all changes took longer than {soon:?}: {measured:?}"
-        );
-        ensure!(
-            measured.slowest <= bound,
-            "the slowest change took {:?}, and {:?} before",
-            measured.slowest,
-            self.slowest
-        );
+        for attempt in 1.. {
+            let measured = self.measure().await?;
+            let soon = SOON.max(measured.writes * WRITES);
+            let bound = LEAST.max(self.slowest * FACTOR);
+            println!("with hostile objects: {measured:?}, limits {soon:?} and {bound:?}");
+            if measured.median <= soon && measured.slowest <= bound {
+                break;
+            }
+            ensure!(
+                attempt < ATTEMPTS,
+                "too slow in {attempt} measurements, in the last one {measured:?}, and {:?} at most before",
+                self.slowest
+            );
+        }
         Ok(())
     }
 
