@@ -11,9 +11,9 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use orkestra::runtime::queue::BREAKER_BURST;
 use serde_json::json;
 use testbed::eventually;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::neighbours::toggle;
 use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 use crate::waters;
 
@@ -364,28 +364,6 @@ async fn slowest_change(ponds: &Objects, maps: &Objects, phase: &str) -> Result<
         slowest = slowest.max(changed.elapsed());
     }
     Ok(slowest)
-}
-
-/// Starts a task that changes the ponds one after the other, every few milliseconds, until `stop` is cancelled. The task returns
-/// the number of its changes.
-fn toggle(
-    objects: Objects,
-    names: Vec<String>,
-    stop: CancellationToken,
-) -> JoinHandle<Result<u64>> {
-    tokio::spawn(async move {
-        let mut toggles = 0_u64;
-        for name in names.iter().cycle() {
-            if stop.is_cancelled() {
-                break;
-            }
-            let change = json!({ "spec": { "depth": toggles.to_string() } });
-            objects.patch(name, &change).await?;
-            toggles += 1;
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        anyhow::Ok(toggles)
-    })
 }
 
 /// Changes each neighbour three times, and waits each time until its child has the change.

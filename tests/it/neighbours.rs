@@ -6,6 +6,8 @@ use anyhow::{Result, ensure};
 use futures::future::try_join_all;
 use futures::try_join;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::scenario::{LIMIT, Objects, Scenario};
 use crate::waters;
@@ -172,4 +174,26 @@ async fn write(maps: &Objects, value: &Value) -> Result<Duration> {
     maps.patch(OWN, &json!({ "data": { "value": value } }))
         .await?;
     Ok(started.elapsed())
+}
+
+/// Starts a task that changes the ponds one after the other, every few milliseconds, until `stop` is cancelled. The task returns
+/// the number of its changes.
+pub(crate) fn toggle(
+    objects: Objects,
+    names: Vec<String>,
+    stop: CancellationToken,
+) -> JoinHandle<Result<u64>> {
+    tokio::spawn(async move {
+        let mut toggles = 0_u64;
+        for name in names.iter().cycle() {
+            if stop.is_cancelled() {
+                break;
+            }
+            let change = json!({ "spec": { "depth": toggles.to_string() } });
+            objects.patch(name, &change).await?;
+            toggles += 1;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        anyhow::Ok(toggles)
+    })
 }
