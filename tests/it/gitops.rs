@@ -34,7 +34,7 @@ const MEASURED: usize = 20;
 const SLOWER: u32 = 5;
 /// The time that it may take in any case, since the API server is busy, too. A wait for the whole queue would be about 300 passes.
 const UNFELT: Duration = Duration::from_secs(2);
-/// The number of measurements during the flood of which one must be within the limit.
+/// The maximum number of measurements during the flood: at least one must be within the limit.
 const MEASUREMENTS: usize = 4;
 
 /// A Katalog that creates a `ConfigMap` for each pond.
