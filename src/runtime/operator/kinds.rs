@@ -1,6 +1,9 @@
 //! The kinds that an operator must watch, and how the API server serves them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem::discriminant,
+};
 
 use orkestra_cluster::{
     requests::{ClusterError, Served},
@@ -24,7 +27,7 @@ pub(super) struct ServedKinds {
 }
 
 impl ServedKinds {
-    /// Adds what was found out about a kind.
+    /// Adds what was found out about a kind; `before` is why it was not watched so far.
     ///
     /// # Errors
     /// The plan declares the kind, and the API server did not answer for it. An operator does not wait for a kind of earlier
@@ -33,6 +36,7 @@ impl ServedKinds {
         &mut self,
         kind: GroupKind,
         is_declared: bool,
+        before: Option<&Absence>,
         found: Result<Option<Served>, ClusterError>,
     ) -> Result<(), ClusterError> {
         let absence = match found {
@@ -42,7 +46,17 @@ impl ServedKinds {
             }
             Ok(None) => Absence::NotServed,
             Err(error) if is_declared => return Err(error),
-            Err(error) => Absence::Unknown(WatchProblem::of(&error)),
+            Err(error) => {
+                let problem = WatchProblem::of(&error);
+                // The first message stays while the problem lasts: one with a port or a time that differs at each attempt would
+                // bind the plan again and queue every custom resource.
+                let lasts = |before: &&Absence| match before {
+                    Absence::Unknown(known) => discriminant(known) == discriminant(&problem),
+                    Absence::NotServed => false,
+                };
+                let known = before.filter(lasts).cloned();
+                known.unwrap_or(Absence::Unknown(problem))
+            }
         };
         self.absent.insert(kind, absence);
         Ok(())
@@ -94,7 +108,8 @@ pub(in crate::runtime) async fn find(
             Some(served) => Ok(Some(served)),
             None => shared.context.look_up(&kind, declared).await,
         };
-        found.add(kind, declared.is_some(), served)?;
+        let before = bound.and_then(|bound| bound.absent.get(&kind));
+        found.add(kind, declared.is_some(), before, served)?;
     }
     Ok(found)
 }
@@ -103,25 +118,52 @@ pub(in crate::runtime) async fn find(
 mod tests {
     use super::*;
 
+    /// Returns why a kind that was not watched for `before` is not watched after discovery failed with that message.
+    fn absence(message: &str, before: Option<&Absence>) -> Absence {
+        let (kind, mut found) = (
+            GroupKind::parse("Gizmo.example.org"),
+            ServedKinds::default(),
+        );
+        let failed = Err(ClusterError::Unavailable(message.into()));
+        found.add(kind.clone(), false, before, failed).unwrap();
+        found.absent.remove(&kind).unwrap()
+    }
+
+    fn unknown(message: &str) -> Absence {
+        Absence::Unknown(WatchProblem::Unavailable {
+            message: ClusterError::Unavailable(message.into()).to_string(),
+            is_lasting: false,
+        })
+    }
+
     #[test]
     fn only_a_declared_kind_that_is_not_answered_for_is_waited_for() {
-        let unavailable = || Err(ClusterError::Unavailable("no endpoints".into()));
-        let mut found = ServedKinds::default();
-        let earlier = GroupKind::parse("Gizmo.example.org");
-        found.add(earlier.clone(), false, unavailable()).unwrap();
-        found
-            .add(GroupKind::parse("Gone.example.org"), false, Ok(None))
-            .unwrap();
-        assert!(found.add(earlier.clone(), true, unavailable()).is_err());
+        let (kind, mut found) = (
+            GroupKind::parse("Gizmo.example.org"),
+            ServedKinds::default(),
+        );
+        let failed = || Err(ClusterError::Unavailable("no endpoints".into()));
+        assert!(found.add(kind.clone(), true, None, failed()).is_err());
+        assert!(found.absent.is_empty());
+        found.add(kind.clone(), false, None, failed()).unwrap();
+        assert_eq!(found.absent.get(&kind), Some(&unknown("no endpoints")));
+        found.add(kind.clone(), false, None, Ok(None)).unwrap();
+        assert_eq!(found.absent.get(&kind), Some(&Absence::NotServed));
         assert!(found.served.is_empty());
-        assert!(matches!(
-            found.absent.get(&earlier),
-            Some(Absence::Unknown(WatchProblem::Unavailable {
-                is_lasting: false,
-                ..
-            }))
-        ));
-        let absences: Vec<_> = found.absent.values().collect();
-        assert_eq!(absences[1], &Absence::NotServed);
+    }
+
+    #[test]
+    fn a_problem_that_lasts_keeps_its_first_message() {
+        let first = absence("from port 41002", None);
+        assert_eq!(absence("from port 41003", Some(&first)), first);
+        let forbidden = Absence::Unknown(WatchProblem::Forbidden {
+            message: "no".into(),
+        });
+        for before in [Absence::NotServed, forbidden] {
+            assert_eq!(
+                absence("no endpoints", Some(&before)),
+                unknown("no endpoints")
+            );
+        }
     }
 }
