@@ -129,6 +129,18 @@ fn has(text: &str, words: &str) -> bool {
     })
 }
 
+/// Returns a message for each word of a line that the glossary replaces; `number` counts lines from 0.
+fn replaced(path: &Path, number: usize, line: &str) -> Vec<String> {
+    let path = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let found = WORDS.iter().filter(|(words, _)| has(line, words));
+    found
+        .map(|(words, instead)| {
+            let at = format!("{}:{}", path.display(), number + 1);
+            format!("{at}: `{words}`: write {instead}")
+        })
+        .collect()
+}
+
 #[test]
 fn documents_and_messages_use_the_words_of_the_glossary() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -160,10 +172,7 @@ fn documents_and_messages_use_the_words_of_the_glossary() {
     .chain(sources.iter().map(|path| (path, of_source(&read(path)))));
     for (path, lines) in prose {
         for (number, line) in lines.iter().enumerate() {
-            for (words, instead) in WORDS.iter().filter(|(words, _)| has(line, words)) {
-                let path = path.strip_prefix(root).unwrap().display();
-                found.push(format!("{path}:{}: `{words}`: write {instead}", number + 1));
-            }
+            found.extend(replaced(path, number, line));
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
@@ -171,17 +180,12 @@ fn documents_and_messages_use_the_words_of_the_glossary() {
 
 #[test]
 fn comments_use_the_words_of_the_glossary() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     let sources = super::length::all_sources().into_iter();
     for (path, text) in sources.filter(|(path, _)| !path.ends_with("src/sources/prose.rs")) {
         let lines = text.lines().map(str::trim_start).enumerate();
         for (number, line) in lines.filter(|(_, line)| line.starts_with("//")) {
-            let line = without_code(line);
-            for (words, instead) in WORDS.iter().filter(|(words, _)| has(&line, words)) {
-                let path = path.strip_prefix(root).unwrap().display();
-                found.push(format!("{path}:{}: `{words}`: write {instead}", number + 1));
-            }
+            found.extend(replaced(&path, number, &without_code(line)));
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));

@@ -192,7 +192,7 @@ fn list(items: &[Value]) -> Value {
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
 }
 
-/// Returns the items of a list, or the object itself if it is no list.
+/// Returns the items of a list, or the object itself if it is not a list.
 fn items(mut found: Value) -> Vec<Value> {
     match found["items"].take() {
         Value::Array(items) => items,
