@@ -9,10 +9,10 @@ TESTBED := $(BUILT)/debug/testbed
 # The folder of the cluster of `make cluster-up`.
 CLUSTER ?= .cluster
 # The results of Go's templates, with which those of Orkestra are compared.
-GO_CASES := crates/core/src/template/tests/go.json
+GO_CASES := crates/template/src/tests/go.json
 
 .DEFAULT_GOAL := help
-.PHONY: static help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke bench-smoke-passes bench-smoke-fleets chaos control-plane image image-push image-run reproducible release helm-install registry-tools registry-test gitops-tools gitops-health gitops cluster-up cluster-down demo binaries cargo
+.PHONY: static help fmt lint test suite docs deny advisories check crds kube-schemas go-cases go-cases-check helm-cases helm-cases-check fuzz bench-core bench bench-smoke bench-smoke-passes bench-smoke-fleets chaos drift control-plane image image-push image-run reproducible release helm-install registry-tools registry-test gitops-tools gitops-health gitops cluster-up cluster-down demo binaries cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,7 +60,7 @@ fuzz: cargo ## search for inputs that violate a checked property (TARGET=documen
 
 bench-core: cargo ## measure compiling, passes and templates, and Go's text/template (optimised; needs Go)
 	cd hack/go-templates && go run . bench > $(abspath $(BUILT))/go-templates.txt
-	GO_TEMPLATES=$(abspath $(BUILT))/go-templates.txt cargo bench -p orkestra-core --bench core --locked
+	GO_TEMPLATES=$(abspath $(BUILT))/go-templates.txt cargo bench -p orkestra-engine --bench core --locked
 
 bench: cargo control-plane ## measure cost and speed of ork, and of the same writes without it (15 minutes; BENCH="create --crs 100")
 	cargo build --release -p orkestra -p orkestra-bench --bins --locked
@@ -84,6 +84,19 @@ STATIC := $(BUILT)/$(HOST)/release/ork
 RELEASE := ORK_COMMIT=$(COMMIT) $(BUILT)/debug/release
 DIST ?= dist
 
+# Where a release is published. Without these, it is published nowhere, and nothing has a default address: `ork install` asks for an
+# image, and install.sh for an address. The folder of releases has the files of each in vVERSION/, and those of the latest in latest/.
+IMAGE ?=
+RELEASES ?=
+DOCS ?=
+PATTERNS ?=
+SOURCE ?=
+export ORK_PUBLISHED_IMAGE := $(IMAGE)
+export ORK_PUBLISHED_RELEASES := $(RELEASES)
+export ORK_PUBLISHED_DOCS := $(DOCS)
+export ORK_PUBLISHED_PATTERNS := $(PATTERNS)
+export ORK_PUBLISHED_SOURCE := $(SOURCE)
+
 # `--remap-path-prefix` removes the folders of sources and crates from the binary.
 static: binaries
 	ORK_COMMIT=$(COMMIT) RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/src --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=/cargo" \
@@ -97,14 +110,14 @@ image: static ## build the image into dist/image and dist/image.tar, without a c
 reproducible: image ## build the image again from a clone in another folder, and compare the digests (takes as long as a release build)
 	@hack/reproducible $(DIST)/image
 
-image-push: ## push dist/image with SBOM and provenance (REF=registry.example/orkestra:0.1.0; KEY=cosign.key signs it)
+image-push: image ## build the image, and push it with SBOM and provenance (REF=registry.example/orkestra:0.1.0; KEY=cosign.key signs it)
 	@test -n "$(REF)" || { echo "make: REF is missing: make image-push REF=registry.example/orkestra:0.1.0"; exit 1; }
 	@$(RELEASE) push --binary $(STATIC) --layout $(DIST)/image $(if $(KEY),--key $(KEY)) $(REF)
 
 image-run: binaries control-plane image ## run the image like a container runtime, and start its controller on a control plane
 	@hack/image-run $(DIST)/image $(TESTBED) $(ORK)
 
-release: static ## assemble a release in dist/, and check it from a user's point of view
+release: static ## assemble a release in dist/, and check it (IMAGE, RELEASES, DOCS, PATTERNS, SOURCE: where it is published)
 	rm -rf $(DIST)
 	@$(RELEASE) dist --binary $(STATIC) --output $(DIST)
 	@hack/release-check $(DIST) $(COMMIT)
@@ -117,11 +130,14 @@ helm-install: cargo control-plane ## test the chart with the genuine helm (needs
 chaos: cargo control-plane ## test all faults at once, while objects change (TIME=600 seconds; SEED, by default random)
 	CHAOS_SECONDS=$(or $(TIME),600) CHAOS_SEED=$(or $(SEED),$$RANDOM) cargo test --workspace --test it --locked -- --nocapture --exact chaos::after_chaos_everything_is_as_declared_and_each_job_ran_once
 
+drift: cargo control-plane ## edit every field of every child of every example; the suite edits a sample (EXAMPLE=16; 15 minutes)
+	DRIFT_SAMPLE=1 cargo test --workspace --test it --locked -- --nocapture --exact examples::drift::every_field_of_every_child_of_every_example_is_corrected_or_left_by_a_rule
+
 crds: binaries ## write crds/ from the API types
 	$(ORK) crds --output crds
 
 kube-schemas: binaries control-plane ## write the schemas of Kubernetes' own kinds, read from the control plane
-	$(TESTBED) schemas crates/core/src/schema/kubernetes.bin
+	$(TESTBED) schemas crates/language/src/schema/kubernetes.bin
 
 control-plane: ## build etcd, kube-apiserver and the other binaries of the test control plane (6 minutes, once; needs Go)
 	@hack/control-plane/build

@@ -1,12 +1,15 @@
 #!/bin/sh
 # Installs `ork` from a release. Nothing is put in place before its checksum is verified.
 #
-#   curl -fsSL https://github.com/orkspace/orkestra/releases/latest/download/install.sh | sh
+#   curl -fsSL RELEASES/latest/install.sh | sh
 #
 # ORK_VERSION      version to install, such as 0.1.0 (default: the latest)
 # ORK_INSTALL_DIR  folder of the program (default: /usr/local/bin if it is writable, else ~/.local/bin)
-# ORK_BASE_URL     address of the files of a release, for mirrors
+# ORK_BASE_URL     address of the files of a release, for mirrors; required if this script is not from a published release
 set -eu
+
+# The folder of releases, with a folder for each: `make release RELEASES=…` writes it.
+releases=
 
 fail() { printf 'install.sh: %s\n' "$*" >&2; exit 1; }
 
@@ -17,9 +20,11 @@ main() {
     aarch64 | arm64) architecture=arm64 ;;
     *) fail "there is no release for $(uname -m); build from source with cargo" ;;
   esac
-  releases=https://github.com/orkspace/orkestra/releases
-  if [ -n "${ORK_VERSION:-}" ]; then default=$releases/download/v${ORK_VERSION#v}; else default=$releases/latest/download; fi
+  if [ -z "$releases" ]; then default=
+  elif [ -n "${ORK_VERSION:-}" ]; then default=$releases/v${ORK_VERSION#v}
+  else default=$releases/latest; fi
   base=${ORK_BASE_URL:-$default}
+  [ -n "$base" ] || fail "this script does not know where releases are published: set ORK_BASE_URL to the address of the files of one (a folder: file:///path/to/dist)"
   if [ -n "${ORK_INSTALL_DIR:-}" ]; then folder=$ORK_INSTALL_DIR
   elif [ -w /usr/local/bin ]; then folder=/usr/local/bin
   else folder=$HOME/.local/bin; fi

@@ -1,54 +1,27 @@
-//! An operator of operators: it compiles Katalogs and runs the operators that they declare.
+//! The command line of Orkestra: `ork`, in the cluster and on the desk.
 //!
 //! ```text
-//!  meta ── starts, reconfigures, stops ──► runtime (one operator per CRD) ──► client ──► the cluster
-//!   │ publishes                              │ counts        │ reports
-//!   ▼                                        ▼               ▼
-//!  server (probes, /katalog)              metrics          events
+//!  ork (cli) ──► author: render, simulate, diff, e2e, init, publish
+//!            ├─► admin: install, support, gitops, migrate
+//!            └─► controller ──► operator: watches, queues, passes
+//!                  ├─► gateway: webhooks
+//!                  └─► http_api: probes, pages, metrics
 //! ```
 //!
-//! `gateway` answers the API server's webhooks, in every replica, or in a separate process.
-//!
-//! One of several replicas is active: `lead` elects it, and prevents writes by the others.
-//!
-//! Commands: `files` finds, reads and compiles Katalogs, `render` prints the objects that they create, and `diff` the changes that
-//! they make to a cluster. `publish` builds artifacts for registries, and `init` writes a first Katalog. `install` installs
-//! Orkestra in a cluster. `simulate` tests Katalogs in memory, `e2e` on a cluster.
-//!
-//! The language, plans and the reconcile pass, which do no I/O, are in `orkestra-core`.
+//! A file per command, without logic that a library user would miss.
 
-mod certificates;
 pub mod cli;
-pub mod compose;
-pub mod diff;
-pub mod e2e;
-pub mod events;
-pub mod external;
-pub mod files;
-pub mod gateway;
-pub mod gitops;
-pub mod init;
-pub mod install;
-mod junit;
-pub mod lead;
-pub mod meta;
-pub mod metrics;
-pub mod migrate;
-pub mod publish;
-pub mod render;
-pub mod runtime;
-pub mod server;
-pub mod simulate;
-pub mod support;
 pub mod telemetry;
 
 #[cfg(test)]
-mod sources;
+#[path = "../build/git.rs"]
+mod git;
 #[cfg(test)]
-mod testing;
+mod sources;
 
-/// The version of this build.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The commit of this build, or `unknown`: that of `make release` and of packagers, else that of the checkout, whose local changes it
+/// does not tell.
+pub const COMMIT: &str = env!("ORK_BUILD_COMMIT");
 
 /// The versions of Kubernetes that the tests run against.
 pub const KUBERNETES: [&str; 1] = ["1.34"];

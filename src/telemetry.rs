@@ -7,6 +7,9 @@ use tracing_subscriber::EnvFilter;
 /// The default log filter. The HTTP stack below logs little of use at its info level.
 pub const DEFAULT_FILTER: &str = "info";
 
+/// The modules that a level without a module is about: those of our crates, which all start like this, and the program itself.
+const OWN: [&str; 2] = ["orkestra", "ork"];
+
 /// The format of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
@@ -23,7 +26,7 @@ pub enum LogFormat {
 /// use orkestra::telemetry::LogFilter;
 ///
 /// assert!("info".parse::<LogFilter>().is_ok());
-/// assert!("warn,orkestra::meta=debug".parse::<LogFilter>().is_ok());
+/// assert!("warn,orkestra_controller=debug".parse::<LogFilter>().is_ok());
 /// // A misspelt level would silence everything but a module of that name.
 /// assert!("inof".parse::<LogFilter>().is_err());
 /// ```
@@ -46,6 +49,31 @@ impl Default for LogFilter {
 impl fmt::Display for LogFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl LogFilter {
+    /// Returns the directives: a level without a module is about our own modules as far as it shows more than [`DEFAULT_FILTER`].
+    /// What libraries log at these levels, HTTP/2 above all, hides our own lines; a filter that names a module shows its lines.
+    fn directives(&self) -> String {
+        let mut directives: Vec<String> = Vec::new();
+        for directive in self.0.split(',').map(str::trim) {
+            let level = directive.to_ascii_lowercase();
+            if matches!(&*level, "debug" | "trace") {
+                directives.push(DEFAULT_FILTER.to_owned());
+                directives.extend(OWN.map(|module| format!("{module}={level}")));
+            } else {
+                directives.push(directive.to_owned());
+            }
+        }
+        // kube's client logs complete responses at debug level, including those about Secrets: only a filter that names it enables
+        // that.
+        let names_it = self.0.contains("kube_client");
+        let text = self.0.to_ascii_lowercase();
+        if !names_it && ["debug", "trace"].iter().any(|level| text.contains(level)) {
+            directives.push("kube_client=info".to_owned());
+        }
+        directives.join(",")
     }
 }
 
@@ -76,17 +104,7 @@ impl FromStr for LogFilter {
 
 /// Starts logging, once per process; later calls have no effect.
 pub fn init(format: LogFormat, filter: &LogFilter) {
-    // kube's client logs complete responses at debug level, including those about Secrets: only a filter that names it enables
-    // that.
-    let talkative = ["debug", "trace"]
-        .iter()
-        .any(|level| filter.0.to_ascii_lowercase().contains(level));
-    let quiet = if talkative && !filter.0.contains("kube_client") {
-        ",kube_client=info"
-    } else {
-        ""
-    };
-    let filter = EnvFilter::new(format!("{}{quiet}", filter.0));
+    let filter = EnvFilter::new(filter.directives());
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
@@ -103,4 +121,32 @@ pub fn init(format: LogFormat, filter: &LogFilter) {
 
 fn is_terminal() -> bool {
     std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_shows_our_own_modules_and_others_only_if_they_are_named() {
+        for (text, directives) in [
+            ("", "info"),
+            ("warn", "warn"),
+            ("debug", "info,orkestra=debug,ork=debug,kube_client=info"),
+            ("TRACE", "info,orkestra=trace,ork=trace,kube_client=info"),
+            (
+                "debug,h2=debug",
+                "info,orkestra=debug,ork=debug,h2=debug,kube_client=info",
+            ),
+            (
+                "warn,orkestra_controller=debug",
+                "warn,orkestra_controller=debug,kube_client=info",
+            ),
+            ("info,kube_client=debug", "info,kube_client=debug"),
+        ] {
+            let filter: LogFilter = text.parse().unwrap();
+            assert_eq!(filter.directives(), directives, "{text}");
+            assert!(EnvFilter::try_new(filter.directives()).is_ok(), "{text}");
+        }
+    }
 }

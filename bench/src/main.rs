@@ -5,7 +5,7 @@
 //! harness ────┤ bare: the same writes, 32 at a time, without any controller                                │
 //!    │        │ ork controller, as the service account that `ork generate rbac` makes                      │
 //!    │        └───── audit log: requests · watch: times · /proc: memory, CPU · /metrics: passes, records ───┘
-//!    └─► scenarios ─► figures ─► table, JSON, `docs/performance.md`
+//!    └─► scenarios ─► figures ─► table, JSON, `docs/develop/performance.md`
 //! ```
 //!
 //! A scenario fails if an expected change does not happen. A run fails if a guarantee that does not depend on the machine's speed
@@ -93,7 +93,7 @@ async fn run(options: &Options) -> Result<Report> {
 mod tests {
     use super::*;
 
-    /// The lines of `docs/performance.md` between which the table of `figures.json` is written.
+    /// The lines of `docs/develop/performance.md` between which the table of `figures.json` is written.
     const BEGIN: &str = "<!-- figures: generated from bench/figures.json, UPDATE=1 cargo test --workspace --bin bench -->\n";
     const END: &str = "<!-- end of the figures -->\n";
 
@@ -102,7 +102,7 @@ mod tests {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let run = std::fs::read_to_string(root.join("bench/figures.json")).ok();
         let run = run.map(|run| serde_json::from_str::<Report>(&run).unwrap());
-        let page = root.join("docs/performance.md");
+        let page = root.join("docs/develop/performance.md");
         let text = std::fs::read_to_string(&page).unwrap();
         let (before, rest) = text.split_once(BEGIN).unwrap();
         let (shown, after) = rest.split_once(END).unwrap();
@@ -113,7 +113,7 @@ mod tests {
         } else {
             assert!(
                 shown == wanted,
-                "docs/performance.md is stale; run the test again with UPDATE=1"
+                "docs/develop/performance.md is stale; run the test again with UPDATE=1"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Figures, goals and their output: a table for the terminal, JSON for a file, a table for `docs/performance.md`.
+//! Figures, goals and their output: a table for the terminal, JSON for a file, a table for `docs/develop/performance.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -183,7 +183,7 @@ impl Section {
 }
 
 impl Report {
-    /// Returns the table of `docs/performance.md`.
+    /// Returns the table of `docs/develop/performance.md`.
     pub(crate) fn markdown(&self) -> String {
         let Machine {
             cores,

@@ -73,6 +73,10 @@ end
 if ready.status ~= "True" then
   return health("Progressing", message(ready, "Not ready"))
 end
+local failing = condition("InstancesFailing")
+if failing ~= nil and failing.status == "True" then
+  return health("Healthy", message(failing, "InstancesFailing"))
+end
 local degraded = condition("Degraded")
 if degraded ~= nil and degraded.status == "True" then
   return health("Healthy", message(degraded, "Degraded"))

@@ -1,7 +1,7 @@
-//! `template` of crates/core/tests/fuzz.
+//! `template` of crates/engine/tests/fuzz.
 #![no_main]
 
-#[path = "../../crates/core/tests/fuzz/mod.rs"]
+#[path = "../../crates/engine/tests/fuzz/mod.rs"]
 #[allow(dead_code, reason = "each fuzzer runs one of the targets")]
 mod targets;
 

@@ -13,7 +13,7 @@ import (
 //go:embed bench.json
 var benchText []byte
 
-// Prints the nanoseconds that Go takes to execute each template that the benchmark of crates/core measures, too.
+// Prints the nanoseconds that Go takes to execute each template that the benchmark of crates/engine measures, too.
 func bench(data any) {
 	var templates []struct{ Name, Template string }
 	if err := json.Unmarshal(benchText, &templates); err != nil {

@@ -3,7 +3,7 @@ package main
 // Marks a template that Orkestra refuses.
 const refused = "\x00"
 
-// Intended differences from Go: a template, the result of Orkestra, and the reason. docs/language.md shows the list.
+// Intended differences from Go: a template, the result of Orkestra, and the reason. docs/reference/language.md shows the list.
 var differences = []struct{ template, ours, why string }{
 	{`a{{ .nope.deep }}`, `a`, `a path through a missing value is empty`},
 	{`a{{ .spec.image.deep }}`, `a`, `a path into a text, a number or a list is empty`},

@@ -1,4 +1,4 @@
-// Runs templates with Go's own text/template. The evaluator of crates/core is compared with the results.
+// Runs templates with Go's own text/template. The evaluator of crates/template is compared with the results.
 //
 //	go run .          writes the cases with Go's results to standard output (`make go-cases`)
 //	go run . bench    times the templates of bench.go (`make bench-core`)

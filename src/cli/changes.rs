@@ -1,4 +1,4 @@
-//! `ork diff REF REF`: what changes between two references to artifacts.
+//! `ork diff REF REF`: what changes between two references to artifacts, or between two accepted revisions of a Katalog.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,19 +6,17 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use orkestra_core::compose::Artifact;
+use orkestra_controller::AcceptedRevision;
 use orkestra_registry::artifact::{self, File, Kind, Rule, Summary};
 use orkestra_sources::{Document, Fetcher, Source};
 use serde_json::Value;
 
 use super::{Failure, output};
-use crate::{
-    compose::Remote,
-    publish::{self, Described},
-};
+use orkestra_author::publish::{self, Described};
+use orkestra_loader::compose::Remote;
 
 /// True if an argument is a reference to an artifact: no such file exists, and it names a registry or a digest.
-pub(super) fn is_reference(path: &Path) -> bool {
+pub(crate) fn is_reference(path: &Path) -> bool {
     let text = path.to_string_lossy();
     let is_named = text.starts_with("oci://") || text.contains('@') || text.contains(':');
     is_named && !path.exists() && orkestra_registry::Reference::parse(&text, "localhost/x").is_ok()
@@ -27,12 +25,13 @@ pub(super) fn is_reference(path: &Path) -> bool {
 /// An artifact and its document.
 struct Version {
     name: String,
-    summary: Summary,
+    /// What it declares and needs; none if that is not known without its sources.
+    summary: Option<Summary>,
     fields: BTreeMap<String, String>,
 }
 
 /// Prints the operators, permissions and fields that differ; true if there are any.
-pub(super) async fn compare(fetcher: &Fetcher, paths: &[PathBuf; 2]) -> Result<bool, Failure> {
+pub(crate) async fn compare(fetcher: &Fetcher, paths: &[PathBuf; 2]) -> Result<bool, Failure> {
     let [before, after] = paths
         .each_ref()
         .map(|path| path.to_string_lossy().into_owned());
@@ -70,25 +69,100 @@ async fn open(fetcher: &Fetcher, reference: &str) -> Result<Version, Failure> {
     }
     let (artifact, kind) =
         found.ok_or_else(|| anyhow!("{reference} has neither katalog.yaml nor motif.yaml"))?;
-    describe(fetcher, &artifact, kind).await
-}
-
-/// Checks the documents of an artifact in a folder of their own.
-async fn describe(fetcher: &Fetcher, artifact: &Artifact, kind: Kind) -> Result<Version, Failure> {
-    let fresh = tempfile::TempDir::new().context("cannot create a temporary folder")?;
-    let folder = fresh.path().join("files");
-    let files: Vec<File> = (artifact.documents.iter())
+    let files = (artifact.documents.iter())
         .map(|file| File {
             name: file.name.clone(),
             content: file.text.clone().into(),
         })
         .collect();
+    let name = format!("{}@{}", artifact.url, artifact.digest);
+    describe(fetcher, name, files, kind).await
+}
+
+/// Returns the name and number of an argument that is a kept revision, such as `ponds@3`: no such file exists.
+pub(crate) fn revision(path: &Path) -> Option<(String, i64)> {
+    let text = path.to_string_lossy();
+    let (name, number) = text.rsplit_once('@')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_revision = is_number && !name.is_empty() && !name.contains([':', '@']) && !path.exists();
+    Some((name.to_owned(), number.parse().ok()?)).filter(|_| is_revision)
+}
+
+/// Prints the operators, permissions and fields that differ between two accepted revisions; true if there are any.
+pub(crate) async fn compare_revisions(
+    fetcher: &Fetcher,
+    revisions: [(&str, &AcceptedRevision); 2],
+) -> Result<bool, Failure> {
+    let [before, after] = revisions.map(|(name, one)| open_revision(fetcher, name, one));
+    let text = changes(&before.await?, &after.await?);
+    output::print(&text)?;
+    if text.is_empty() {
+        output::note("no differences in operators, permissions and fields");
+    }
+    Ok(!text.is_empty())
+}
+
+/// Returns the permissions of an accepted revision; none if its sources would have to be fetched again.
+pub(crate) async fn permissions_of(
+    fetcher: &Fetcher,
+    name: &str,
+    revision: &AcceptedRevision,
+) -> Result<BTreeSet<String>, Failure> {
+    let version = open_revision(fetcher, name, revision).await?;
+    Ok(permissions(version.summary.as_ref()))
+}
+
+async fn open_revision(
+    fetcher: &Fetcher,
+    name: &str,
+    revision: &AcceptedRevision,
+) -> Result<Version, Failure> {
+    let number = revision.number;
+    let name = format!("{name}@{number}");
+    let document = revision.document.as_ref();
+    let document = document.ok_or_else(|| anyhow!("{name} cannot be read: it is damaged"))?;
+    // What sources had then is not compared: their documents are not fetched again.
+    if !revision.sources.is_empty() {
+        let mut fields = BTreeMap::new();
+        let spec = document.get("spec").cloned().unwrap_or_default();
+        flatten("spec", &spec, &mut fields);
+        for source in &revision.sources {
+            fields.insert(format!("source {source}"), "used".to_owned());
+        }
+        return Ok(Version {
+            name,
+            summary: None,
+            fields,
+        });
+    }
+    let mut files = Vec::with_capacity(1 + revision.motifs.len());
+    let named = revision.motifs.iter();
+    let named = named.map(|(motif, document)| (format!("motif-{motif}.yaml"), document));
+    for (file, document) in std::iter::once(("katalog.yaml".to_owned(), document)).chain(named) {
+        let text = serde_saphyr::to_string(document).map_err(anyhow::Error::from)?;
+        files.push(File {
+            name: file,
+            content: text.into(),
+        });
+    }
+    describe(fetcher, name, files, Kind::Katalog).await
+}
+
+/// Checks documents in a folder of their own.
+async fn describe(
+    fetcher: &Fetcher,
+    name: String,
+    files: Vec<File>,
+    kind: Kind,
+) -> Result<Version, Failure> {
+    let fresh = tempfile::TempDir::new().context("cannot create a temporary folder")?;
+    let folder = fresh.path().join("files");
     artifact::write(&folder, &files).context("cannot write the files")?;
     let Described { validated, summary } =
         publish::describe(&folder, kind, &Remote::new(fetcher.clone())).await;
     let Some((summary, _)) = summary else {
         output::snippets(&validated.problems.0, &validated.texts);
-        let why = anyhow!("{}: the documents are not valid", artifact.url);
+        let why = anyhow!("{name}: the documents are not valid");
         return Err(Failure::Input(why));
     };
     let mut fields = BTreeMap::new();
@@ -101,8 +175,8 @@ async fn describe(fetcher: &Fetcher, artifact: &Artifact, kind: Kind) -> Result<
         flatten(&at, &spec, &mut fields);
     }
     Ok(Version {
-        name: format!("{}@{}", artifact.url, artifact.digest),
-        summary,
+        name,
+        summary: Some(summary),
         fields,
     })
 }
@@ -130,7 +204,7 @@ fn flatten(at: &str, value: &Value, fields: &mut BTreeMap<String, String>) {
 fn changes(before: &Version, after: &Version) -> String {
     let mut text = String::new();
     let operators = |version: &Version| -> BTreeSet<String> {
-        let declares = version.summary.declares.iter();
+        let declares = version.summary.iter().flat_map(|summary| &summary.declares);
         declares
             .map(|one| format!("{} ({} {})", one.operator, one.api_version, one.kind))
             .collect()
@@ -144,8 +218,8 @@ fn changes(before: &Version, after: &Version) -> String {
     section(
         &mut text,
         "permissions",
-        &permissions(&before.summary.permissions),
-        &permissions(&after.summary.permissions),
+        &permissions(before.summary.as_ref()),
+        &permissions(after.summary.as_ref()),
     );
     let keys: BTreeSet<&String> = before.fields.keys().chain(after.fields.keys()).collect();
     let mut lines = String::new();
@@ -179,7 +253,8 @@ fn section(text: &mut String, title: &str, before: &BTreeSet<String>, after: &BT
 }
 
 /// The permissions one by one: a rule that is split differently is no change.
-fn permissions(rules: &[Rule]) -> BTreeSet<String> {
+pub(crate) fn permissions(summary: Option<&Summary>) -> BTreeSet<String> {
+    let rules: &[Rule] = summary.map_or(&[], |summary| &summary.permissions);
     let mut all = BTreeMap::<String, BTreeSet<&str>>::new();
     for rule in rules {
         let place = match &rule.namespace {
@@ -214,7 +289,7 @@ mod tests {
         flatten("spec", fields, &mut flat);
         Version {
             name: name.to_owned(),
-            summary: Summary {
+            summary: Some(Summary {
                 kind: Kind::Katalog,
                 name: "ponds".to_owned(),
                 version: None,
@@ -231,7 +306,7 @@ mod tests {
                     verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
                     resource_names: Vec::new(),
                 }],
-            },
+            }),
             fields: flat,
         }
     }
@@ -251,6 +326,26 @@ mod tests {
         let expected = "--- a\n+++ b\npermissions\n- get deployments.apps\n+ patch deployments.apps\nfields\n~ spec.x: 1 → 2\n+ spec.z.w: true\n";
         assert_eq!(changes(&before, &after), expected);
         assert_eq!(changes(&after, &after), "");
+    }
+
+    #[test]
+    fn a_revision_is_a_name_and_a_number() {
+        let read = |text: &str| revision(Path::new(text));
+        assert_eq!(read("ponds@3"), Some(("ponds".to_owned(), 3)));
+        assert_eq!(
+            read("komposer/ponds@12"),
+            Some(("komposer/ponds".to_owned(), 12))
+        );
+        for other in [
+            "ponds@v3",
+            "oci://reg.example/ponds@3",
+            "ponds",
+            "@3",
+            "ponds@",
+            "a@sha256:12",
+        ] {
+            assert_eq!(read(other), None, "{other}");
+        }
     }
 
     #[test]

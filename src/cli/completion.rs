@@ -11,7 +11,7 @@ use super::{Cli, Failure, output};
 /// fish: `ork completion fish > ~/.config/fish/completions/ork.fish`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Shell
     #[arg(value_enum)]
     shell: Name,
@@ -24,7 +24,7 @@ enum Name {
     Fish,
 }
 
-pub(super) fn execute(args: &Args) -> Result<(), Failure> {
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     Ok(output::print(&script(args.shell))?)
 }
 

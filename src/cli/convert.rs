@@ -8,13 +8,13 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use orkestra_core::{
+use orkestra_language::{
     diagnostics::{Diagnostic, Diagnostics},
     document::{self, Converted},
 };
 
 use super::{Failure, output};
-use crate::files::{self, STDIN, TextFile};
+use orkestra_loader::files::{self, STDIN, TextFile};
 
 /// Convert documents of earlier releases to the current fields
 ///
@@ -24,7 +24,7 @@ use crate::files::{self, STDIN, TextFile};
 /// and not changed, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Files to convert; `-` is standard input. Directories are searched for *.yaml and *.yml files at any depth
     #[arg(value_name = "FILE", required = true)]
     paths: Vec<PathBuf>,
@@ -36,7 +36,7 @@ pub(super) struct Args {
     check: bool,
 }
 
-pub(super) fn execute(args: &Args) -> Result<(), Failure> {
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     if args.in_place && args.paths.iter().any(|path| path == Path::new(STDIN)) {
         let error = anyhow!("standard input cannot be converted in place; remove `--in-place`");
         return Err(Failure::Input(error));

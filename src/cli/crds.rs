@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use orkestra_core::api;
+use orkestra_language::api;
 
 use super::{Failure, output};
 
@@ -16,13 +16,13 @@ use super::{Failure, output};
 /// runs with the permissions of Orkestra: grant write access to administrators only.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Directory to write one file per CRD to, instead of printing them
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
 
-pub(super) fn execute(Args { output }: Args) -> Result<(), Failure> {
+pub(crate) fn execute(Args { output }: Args) -> Result<(), Failure> {
     if let Some(folder) = output {
         return Ok(write(&folder)?);
     }

@@ -6,11 +6,13 @@ use orkestra_cluster::{client, requests::Cluster};
 
 use super::{
     Failure, changes,
-    options::{ConnectionOptions, FileOptions, parse_namespace},
+    connection::ConnectionOptions,
+    history, katalog,
+    options::{FileOptions, parse_namespace},
     output::{self, Counts},
     sources::SourceOptions,
 };
-use crate::diff::{self, DiffRequest, Diffed};
+use orkestra_author::diff::{self, DiffRequest, Diffed};
 
 /// The exit code if the comparison failed: 1 means differences.
 const TROUBLE: u8 = 2;
@@ -25,10 +27,13 @@ const TROUBLE: u8 = 2;
 /// With two references to artifacts of registries, such as `oci://host/path:v1` and `oci://host/path:v2`, the command prints the
 /// operators, permissions and fields that differ between the two, without a cluster.
 ///
+/// With two accepted revisions of a Katalog in the cluster, such as `ponds@3` and `ponds@5`, the same is printed for these; `ork history`
+/// lists them.
+///
 /// Exit codes: 0 no differences, 1 differences, 2 an error, 3 the cluster is unreachable.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     files: FileOptions,
     /// Custom resources to compare instead of those in the cluster; may be repeated
@@ -49,7 +54,7 @@ pub(super) struct Args {
     sources: SourceOptions,
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let differs = differs(args).await.map_err(|failure| match failure {
         Failure::Input(error) => {
             output::error(&error);
@@ -66,12 +71,32 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
 
 async fn differs(args: Args) -> Result<bool, Failure> {
     let paths = <[PathBuf; 2]>::try_from(args.files.clone().given());
+    if let Ok([before, after]) = &paths
+        && let (Some(before), Some(after)) = (changes::revision(before), changes::revision(after))
+    {
+        return compare_revisions(&args, [before, after]).await;
+    }
     if let Ok(both) = &paths
         && both.iter().all(|path| changes::is_reference(path))
     {
         return changes::compare(&args.sources.fetcher()?, both).await;
     }
     Ok(!compare(args).await?.changes.is_empty())
+}
+
+/// Compares two accepted revisions of the cluster.
+async fn compare_revisions(args: &Args, revisions: [(String, i64); 2]) -> Result<bool, Failure> {
+    let [before, after] = &revisions;
+    let read = async |name: &str| {
+        let found = katalog::history(&args.cluster, args.namespace.as_deref(), name).await?;
+        Ok::<_, Failure>(found.2)
+    };
+    let histories = [read(&before.0).await?, read(&after.0).await?];
+    let found = [
+        (&*before.0, history::find(&histories[0], before.1)?),
+        (&*after.0, history::find(&histories[1], after.1)?),
+    ];
+    changes::compare_revisions(&args.sources.fetcher()?, found).await
 }
 
 async fn compare(args: Args) -> Result<Diffed, Failure> {

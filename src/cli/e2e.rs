@@ -8,15 +8,14 @@ use orkestra_cluster::client::ClusterOptions;
 
 use super::{
     Failure,
-    options::{CallOptions, ConnectionOptions},
+    connection::ConnectionOptions,
+    options::CallOptions,
     output::{self, Counts},
     serve::stop_on_signals,
     sources::Fetching,
 };
-use crate::{
-    e2e::{self, Choice, E2eOptions, E2eResults, SessionError, TestProgress},
-    telemetry::{self, LogFilter, LogFormat},
-};
+use crate::telemetry::{self, LogFilter, LogFormat};
+use orkestra_author::e2e::{self, Choice, E2eOptions, E2eResults, SessionError, TestProgress};
 
 /// The default file.
 const FILE: &str = "e2e.yaml";
@@ -32,7 +31,7 @@ const FILE: &str = "e2e.yaml";
 /// workloads do not become ready.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// E2E files and folders; `./...` is the current directory with its subdirectories [default: e2e.yaml]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -99,7 +98,7 @@ enum Format {
     Junit,
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     telemetry::init(LogFormat::Human, &args.log);
     let stop = stop_on_signals()?;
     let mut paths = args.paths;

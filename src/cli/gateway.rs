@@ -1,31 +1,24 @@
 //! `ork gateway`
 
-use std::{
-    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use orkestra_cluster::client;
 use orkestra_ground::tasks::{self, Task, Vitals};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Failure,
-    options::{ConnectionOptions, Http, Process, parse_namespace},
+    connection::ConnectionOptions,
+    controller,
+    options::{Http, Process, parse_namespace},
     serve::{Ports, reach, stop_on_signals},
     webhooks::WebhookOptions,
 };
-use crate::{
-    meta::{Namespaces, Publisher, follow_plans},
-    runtime::context::Context,
-    server::{Liveness, Pages, Stage},
-};
+use orkestra_controller::{Feed, Namespaces, Runtime};
+use orkestra_http_api::{Liveness, Pages, Stage};
+use orkestra_operator::context::Context;
 
-/// All interfaces: the kubelet and Prometheus connect from other machines.
-const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 8080));
 /// The time to wait for an unreachable cluster at the start.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -36,10 +29,13 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// part in leader election; any number of replicas may run. `ork controller` serves the same webhooks in addition to its operators.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Namespace whose Katalogs to serve; may be repeated [default: all]
     #[arg(short, long = "namespace", value_name = "NS", value_parser = parse_namespace)]
     namespaces: Vec<String>,
+    /// Require of authors what `ork controller --manage-crds` does for them: set it on both or on neither
+    #[arg(long, env = "ORK_MANAGE_CRDS")]
+    manage_crds: bool,
     #[command(flatten)]
     process: Process,
     #[command(flatten)]
@@ -51,7 +47,7 @@ pub(super) struct Args {
 }
 
 // Over 60 lines: the parts of a process in the order in which they start and stop.
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     args.process.start_logging();
     let namespaces = Namespaces::of(args.namespaces);
     let shutdown = stop_on_signals()?;
@@ -60,16 +56,21 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
             anyhow::anyhow!("with `--webhooks=off`, `ork gateway` has nothing to serve").into(),
         );
     };
-    let ports = Ports::bind(&args.http, args.http.listen.unwrap_or(LISTEN)).await?;
+    let ports = Ports::bind(
+        &args.http,
+        args.http.listen.unwrap_or_else(controller::default_address),
+    )
+    .await?;
     let cluster = args.cluster.options();
     let connection = client::connect(&cluster).await?;
     let context = Context::new(connection.client.clone(), &connection.flow);
     let mut context = context.context("cannot set up metrics")?;
     context.external = args.process.external(&connection);
-    context.admission = args.webhooks.enable_admission;
+    context.rules.admission = Some(args.webhooks.enable_admission);
+    context.rules.manages_definitions = args.manage_crds;
     let context = Arc::new(context);
-    let (publisher, directory) = Publisher::new();
-    let (listed, is_listed) = watch::channel(false);
+    let runtime = Runtime::observing(Arc::clone(&context));
+    let (directory, is_listed) = (runtime.directory(), runtime.synced());
     let stage = Stage::default();
     let vitals = Vitals::start();
     let pages = Pages::new(
@@ -93,7 +94,12 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     let ends = (&shutdown, &shutdown);
     let gateway = args
         .webhooks
-        .start(bound, (&context, &cluster, false), katalogs, ends)
+        .start(
+            (bound, &args.webhooks.alone()),
+            (&context, &cluster, false),
+            katalogs,
+            ends,
+        )
         .await?;
     let mut is_listed = is_listed;
     let ready = async {
@@ -109,7 +115,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = follow_plans(context, namespaces, publisher, listed, shutdown.clone()) => {}
+        followed = runtime.run(Feed::Cluster(namespaces), shutdown.clone(), PATIENCE) => drop(followed?),
         () = ready => {}
         () = fatal => {}
     }

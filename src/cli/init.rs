@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::{Failure, output};
-use crate::init::{Origin, Scaffold, name_of_folder, write_draft};
+use orkestra_author::init::{Origin, Scaffold, name_of_folder, write_draft};
 
 /// Create the files of a new Katalog
 ///
@@ -13,7 +13,7 @@ use crate::init::{Origin, Scaffold, name_of_folder, write_draft};
 /// rendered children with the expected ones. The result runs unchanged, locally and in a cluster. No file is overwritten.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Name of the Katalog, such as frog-pond [default: the name of the directory]
     name: Option<String>,
     /// Directory for the files [default: the name; without a name, the current directory]
@@ -43,8 +43,8 @@ struct Sources {
     /// Start from a definition of kro (`kind: ResourceGraphDefinition`); `-` reads standard input. Only expressions that are plain paths are converted
     #[arg(long = "from-kro", value_name = "FILE", conflicts_with_all = ["group", "kind"])]
     kro: Option<PathBuf>,
-    /// Start from a Helm chart. Only templates that read nothing but values are converted; for others, run
-    /// `helm template NAME CHART | ork init NAME --from-manifests -`
+    /// Start from a Helm chart. Templates that read nothing but values are converted with them; if most of the chart's templates
+    /// do more, they are rendered with the chart's own values, and the objects are converted as by --from-manifests
     #[arg(long = "from-helm", value_name = "CHART")]
     helm: Option<PathBuf>,
 }
@@ -64,7 +64,7 @@ impl Sources {
     }
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let Args {
         name,
         dir,

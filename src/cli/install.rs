@@ -1,27 +1,21 @@
 //! `ork install`
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{env, fs, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, anyhow};
 use clap::ValueEnum;
 use orkestra_charts::{Capabilities, read_values};
-use orkestra_cluster::{
-    client::{self, Connection},
-    requests::Cluster,
-};
-use orkestra_core::{api::duration, plan::rbac};
+use orkestra_cluster::requests::Cluster;
+use orkestra_language::api::duration;
+use orkestra_plan::rbac;
 
-use super::{
-    Failure,
-    options::{ConnectionOptions, parse_namespace},
-    output,
-};
-use crate::install::{
+use super::{Failure, connection::ConnectionOptions, options::parse_namespace, output};
+use orkestra_admin::install::{
     self, Apply, ApplyOutcome, Error, Level, ManifestObject, Manifests, ManifestsRequest,
 };
 
-/// The timeout of the first request to the cluster.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long requests that the API server throttles are repeated.
+const THROTTLED: Duration = Duration::from_secs(30);
 
 /// Install or upgrade Orkestra in a cluster
 ///
@@ -33,13 +27,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// `ork install --dry-run=client` prints the manifests, for review, Git or `kubectl apply`; it needs no cluster.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Namespace of the controller; created if it does not exist
     #[arg(short, long, value_name = "NS", default_value = rbac::NAMESPACE, value_parser = parse_namespace)]
     namespace: String,
     /// Values file of the chart; may be repeated, and later files override earlier ones
     #[arg(short = 'f', long = "values", value_name = "FILE")]
     values: Vec<PathBuf>,
+    /// Image of the controller, such as registry.example/orkestra:0.1.0, or by digest; takes precedence over values. Required unless
+    /// this build is of a release that publishes an image [env: `ORK_IMAGE`, over which values take precedence]
+    #[arg(long, value_name = "REF")]
+    image: Option<String>,
     /// Value of the chart, such as `replicas=3` or `image.tag=1.2.0`; may be repeated. The value is read as YAML; `\.` is a dot in
     /// a key
     #[arg(long = "set", value_name = "PATH=VALUE")]
@@ -77,15 +75,12 @@ enum InstallTarget {
 /// An unreachable cluster has an exit code of its own.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        if error.is_unreachable() {
-            Self::Cluster(error.into())
-        } else {
-            Self::Input(error.into())
-        }
+        let is_unreachable = error.is_unreachable();
+        Self::of(error, is_unreachable)
     }
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let mut request = request(&args)?;
     if args.dry_run == InstallTarget::Client {
         return Ok(output::print(&yaml(&install::render(&request)?)?)?);
@@ -116,6 +111,14 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     if is_dry {
         return Ok(());
     }
+    let mut lines = |object: &dyn std::fmt::Display| {
+        let _ = output::print(&format!("{object} deleted\n"));
+    };
+    let objects = &manifests.objects;
+    let withdrawn = install::withdraw(&cluster, objects, &args.namespace, &mut lines).await?;
+    for kept in &withdrawn.kept {
+        output::note(&format!("warning: not removed: {kept}"));
+    }
     if args.wait {
         let waiting = install::wait(&cluster, &manifests.objects, args.timeout);
         output::progress("waiting for the controller", waiting).await?;
@@ -131,6 +134,12 @@ fn request(args: &Args) -> anyhow::Result<ManifestsRequest> {
         values: Vec::new(),
         capabilities: Capabilities::default(),
     };
+    // A variable is a default of the user; a flag is about this installation.
+    let default = env::var("ORK_IMAGE").unwrap_or_default();
+    if !default.is_empty() {
+        let image = install::image_values(&default).context("cannot use ORK_IMAGE")?;
+        request.values.push(image);
+    }
     for file in &args.values {
         let shown = file.display();
         let text = fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
@@ -141,14 +150,17 @@ fn request(args: &Args) -> anyhow::Result<ManifestsRequest> {
     for argument in &args.set {
         request.set(argument).context("cannot use --set")?;
     }
+    if let Some(image) = &args.image {
+        let image = install::image_values(image).context("cannot use --image")?;
+        request.values.push(image);
+    }
     Ok(request)
 }
 
 /// Connects to the cluster.
-pub(super) async fn connect(cluster: &ConnectionOptions) -> Result<Cluster, Failure> {
-    let connection: Connection = client::connect(&cluster.options()).await?;
-    output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
-    Ok(Cluster::new(connection.client))
+pub(crate) async fn connect(cluster: &ConnectionOptions) -> Result<Cluster, Failure> {
+    let connection = cluster.connect().await?;
+    Ok(Cluster::new(connection.client).patient(THROTTLED))
 }
 
 /// Prints the findings of the checks. Errors stop the installation.

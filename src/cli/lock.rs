@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use anyhow::Context as _;
-use orkestra_core::compose::{Lock, Locked};
+use orkestra_compiler::compose::{Lock, Locked, digest_of};
+use orkestra_language::api::{KatalogSpec, Setup};
 
 use super::{
     Failure,
@@ -11,7 +12,10 @@ use super::{
     output::{self, Counts},
     sources::{SourceOptions, lock_file},
 };
-use crate::files;
+use orkestra_loader::{
+    compose::{ChartReference, Fetch},
+    files,
+};
 
 /// Write komposer.lock: the digest of every source of a Komposer
 ///
@@ -20,7 +24,7 @@ use crate::files;
 /// another revision than the one in the file. The default path is katalog.yaml or komposer.yaml in the current directory.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     files: FileOptions,
     /// Compare only, and print the sources that differ
@@ -30,7 +34,7 @@ pub(super) struct Args {
     sources: SourceOptions,
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let paths = args.files.or_default()?;
     let mut locks: BTreeMap<PathBuf, Lock> = BTreeMap::new();
     for path in &paths {
@@ -61,6 +65,10 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
             };
             lock.sources.insert(record.source.clone(), locked);
         }
+        for resolved in &composed {
+            let charts = locked_charts(&resolved.document.spec, &*fetch);
+            lock.sources.extend(charts.await?);
+        }
     }
     let mut differ = false;
     for (file, lock) in &locks {
@@ -77,6 +85,26 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         return Err(Failure::Reported);
     }
     Ok(())
+}
+
+/// Fetches the charts that `setup.helm` names, by their identities.
+async fn locked_charts(
+    spec: &KatalogSpec,
+    fetch: &dyn Fetch,
+) -> anyhow::Result<BTreeMap<String, Locked>> {
+    let enabled = spec.crds.values().filter(|entry| entry.is_enabled());
+    let charts = enabled.flat_map(|entry| entry.setup.iter().flat_map(Setup::charts));
+    let mut locked = BTreeMap::new();
+    for reference in charts.filter_map(ChartReference::of) {
+        let archive = fetch
+            .chart(reference)
+            .await
+            .map_err(|why| anyhow::anyhow!("chart {} of `setup.helm`: {why}", reference.id()))?;
+        let revision = reference.version.to_owned();
+        let digest = digest_of(&archive);
+        locked.insert(reference.id(), Locked { revision, digest });
+    }
+    Ok(locked)
 }
 
 /// Prints the sources that differ from a lock file; true if there are any.
@@ -119,7 +147,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, execute};
 
-    const PAGE: &str = include_str!("../../docs/sources.md");
+    const PAGE: &str = include_str!("../../docs/guides/sources.md");
 
     fn blocks(language: &str) -> Vec<&'static str> {
         let fence = format!("```{language}\n");
@@ -159,8 +187,8 @@ mod tests {
 
     #[test]
     fn the_sample_of_the_page_is_a_komposer() {
-        let stream = orkestra_core::document::parse_stream("sources.md", blocks("yaml")[0]);
-        let read = orkestra_core::document::read_komposer(&stream.sources[0]);
+        let stream = orkestra_language::document::parse_stream("sources.md", blocks("yaml")[0]);
+        let read = orkestra_language::document::read_komposer(&stream.sources[0]);
         let (document, warnings) = read.unwrap();
         assert!(warnings.is_empty(), "{warnings:?}");
         let sources = document.spec.sources.unwrap_or_default();

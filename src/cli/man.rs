@@ -16,13 +16,13 @@ use super::{Cli, Failure, output};
 /// To view the page, run `ork man | man -l -`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Directory to write one page per command to, such as ork-run.1
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
 
-pub(super) fn execute(args: &Args) -> Result<(), Failure> {
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let mut root = Cli::command();
     root.build();
     match &args.output {

@@ -3,13 +3,13 @@
 use clap::Subcommand;
 use orkestra_cluster::{client, requests::Cluster};
 
-use super::{Failure, options::ConnectionOptions, output};
-use crate::migrate;
+use super::{Failure, connection::ConnectionOptions, output};
+use orkestra_admin::migrate;
 
 /// Migrate stored objects
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     what: MigrateCommand,
 }
@@ -39,15 +39,12 @@ struct Storage {
 
 impl From<migrate::Error> for Failure {
     fn from(error: migrate::Error) -> Self {
-        if error.is_unreachable() {
-            Self::Cluster(error.into())
-        } else {
-            Self::Input(error.into())
-        }
+        let is_unreachable = error.is_unreachable();
+        Self::of(error, is_unreachable)
     }
 }
 
-pub(super) async fn execute(
+pub(crate) async fn execute(
     Args {
         what: MigrateCommand::Storage(args),
     }: Args,

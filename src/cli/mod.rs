@@ -4,6 +4,7 @@
 
 mod changes;
 mod completion;
+mod connection;
 mod controller;
 mod convert;
 mod crds;
@@ -13,23 +14,31 @@ mod explain;
 mod files;
 mod gateway;
 mod generate;
+mod groups;
+mod history;
 mod init;
 mod install;
+mod katalog;
 mod lock;
 mod man;
 mod migrate;
 mod notes;
+mod object;
 mod options;
 mod output;
+mod plan;
+mod reconcile;
 mod registry;
 mod release;
 mod render;
+mod rollback;
 mod run;
 mod schema;
 mod serve;
 mod simulate;
 mod sources;
 mod support_bundle;
+mod suspend;
 mod uninstall;
 mod usage;
 mod validate;
@@ -41,14 +50,20 @@ use std::{fmt::Write as _, process::ExitCode};
 use clap::{CommandFactory, Parser, Subcommand};
 use orkestra_cluster::client;
 
-use crate::runtime::context;
+use orkestra_operator::context;
 
 /// Runs Kubernetes operators that are declared instead of programmed.
 ///
 /// A Katalog declares kinds of custom resources and the children of each. `ork controller` watches the Katalogs of a
 /// cluster; `ork run` reads them from files. Both start one operator for every declared kind.
 #[derive(Debug, Parser)]
-#[command(name = "ork", version, verbatim_doc_comment, after_help = EXIT_CODES)]
+#[command(
+    name = "ork",
+    version,
+    verbatim_doc_comment,
+    help_template = groups::help_template(),
+    after_help = EXIT_CODES
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -82,6 +97,12 @@ enum Command {
     Release(release::Args),
     Install(install::Args),
     Uninstall(uninstall::Args),
+    History(history::Args),
+    Rollback(rollback::Args),
+    Plan(plan::Args),
+    Suspend(suspend::SuspendArgs),
+    Resume(suspend::ResumeArgs),
+    Reconcile(reconcile::Args),
     SupportBundle(support_bundle::Args),
     Migrate(migrate::Args),
     Push(registry::push::Args),
@@ -113,6 +134,17 @@ enum Failure {
     Code(u8),
 }
 
+impl Failure {
+    /// Returns the failure of an error: a cluster or registry that did not answer has an exit code of its own.
+    fn of(error: impl Into<anyhow::Error>, is_unreachable: bool) -> Self {
+        if is_unreachable {
+            Self::Cluster(error.into())
+        } else {
+            Self::Input(error.into())
+        }
+    }
+}
+
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::Input(error)
@@ -129,11 +161,8 @@ impl From<client::Error> for Failure {
 /// An unreachable registry has the exit code of an unreachable cluster.
 impl From<orkestra_registry::Error> for Failure {
     fn from(error: orkestra_registry::Error) -> Self {
-        if error.is_unreachable() {
-            Self::Cluster(error.into())
-        } else {
-            Self::Input(error.into())
-        }
+        let is_unreachable = error.is_unreachable();
+        Self::of(error, is_unreachable)
     }
 }
 
@@ -173,7 +202,7 @@ pub fn main() -> ExitCode {
 async fn execute(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Controller(args) => controller::execute(args).await,
-        Command::Gateway(args) => gateway::execute(args).await,
+        Command::Gateway(args) => Box::pin(gateway::execute(args)).await,
         Command::Run(args) => run::execute(args).await,
         Command::Init(args) => init::execute(args).await,
         Command::Validate(args) => validate::execute(args).await,
@@ -190,6 +219,12 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Release(args) => release::execute(args).await,
         Command::Install(args) => install::execute(args).await,
         Command::Uninstall(args) => uninstall::execute(args).await,
+        Command::History(args) => history::execute(args).await,
+        Command::Rollback(args) => rollback::execute(args).await,
+        Command::Plan(args) => plan::execute(args).await,
+        Command::Suspend(args) => suspend::suspend(args).await,
+        Command::Resume(args) => suspend::resume(args).await,
+        Command::Reconcile(args) => reconcile::execute(args).await,
         Command::SupportBundle(args) => support_bundle::execute(args).await,
         Command::Migrate(args) => migrate::execute(args).await,
         Command::Push(args) => registry::push::execute(args).await,
@@ -209,34 +244,45 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
     }
 }
 
-/// Renders `docs/cli.md` from the definitions above.
+/// Renders `docs/reference/cli.md` from the definitions above.
 pub fn markdown() -> String {
     let mut text = String::from(
         "<!-- Generated from src/cli: UPDATE=1 cargo test --lib cli -->\n# Command line\n\n\
          Every command's `--help`, as `ork` prints it.\n",
     );
-    describe(Cli::command(), "", &mut text);
+    let mut root = Cli::command();
+    root.build();
+    text.push_str("\n##");
+    section(&mut root, "ork", &mut text);
+    for group in &groups::GROUPS {
+        let _ = write!(text, "\n## {}\n\n{}\n", group.title, group.about);
+        let commands = group.commands.iter().filter(|name| **name != "help");
+        for command in commands.filter_map(|name| root.find_subcommand(name)) {
+            describe(command.clone(), "ork ", &mut text);
+        }
+    }
     text
 }
 
 fn describe(mut command: clap::Command, parent: &str, text: &mut String) {
     command.build();
     let name = format!("{parent}{}", command.get_name());
+    text.push_str("\n###");
+    section(&mut command, &name, text);
+    let children = command
+        .get_subcommands()
+        .filter(|child| child.get_name() != "help");
+    for child in children {
+        describe(child.clone(), &format!("{name} "), text);
+    }
+}
+
+/// Adds the help of a command below the name.
+fn section(command: &mut clap::Command, name: &str, text: &mut String) {
     let help = command.render_long_help().to_string();
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
-    let _ = write!(
-        text,
-        "\n## {name}\n\n```text\n{}\n```\n",
-        lines.join("\n").trim_end()
-    );
-    let children: Vec<clap::Command> = command
-        .get_subcommands()
-        .filter(|child| child.get_name() != "help")
-        .cloned()
-        .collect();
-    for child in children {
-        describe(child, &format!("{name} "), text);
-    }
+    let help = lines.join("\n");
+    let _ = write!(text, " {name}\n\n```text\n{}\n```\n", help.trim_end());
 }
 
 #[cfg(test)]
@@ -250,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_committed_page_of_commands_is_current() {
-        crate::testing::assert_document("docs/cli.md", &markdown());
+        orkestra_testkit::assert_document("docs/reference/cli.md", &markdown());
     }
 
     #[test]

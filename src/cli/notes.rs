@@ -4,17 +4,18 @@
 use std::fmt::Write as _;
 
 use clap::Subcommand;
-use orkestra_core::{
-    diagnostics::nearest,
-    template::{NoteDoc, notes, notes_instead, search_notes},
-};
+use orkestra_language::diagnostics::nearest;
+use orkestra_template::{NoteDoc, notes, notes_instead, search_notes};
 
-use super::{Failure, output};
+use super::{
+    Failure,
+    output::{self, HEADING, NAME},
+};
 
 /// List the functions for templates
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     what: Option<NotesCommand>,
     /// Limit to functions of this domain, such as string or time
@@ -40,7 +41,7 @@ enum NotesCommand {
     },
 }
 
-pub(super) fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) fn execute(args: Args) -> Result<(), Failure> {
     let mut found = notes();
     if let Some(domain) = &args.domain {
         check_domain(domain, &found)?;
@@ -51,7 +52,7 @@ pub(super) fn execute(args: Args) -> Result<(), Failure> {
         Some(NotesCommand::Search { words }) => search(&words.join(" "), args.domain.as_deref())?,
         Some(NotesCommand::Show { name }) => show(find(&name, &found)?),
     };
-    Ok(output::print(&text)?)
+    Ok(output::print_text(&text)?)
 }
 
 fn check_domain(domain: &str, notes: &[NoteDoc]) -> anyhow::Result<()> {
@@ -77,7 +78,7 @@ fn search(words: &str, domain: Option<&str>) -> anyhow::Result<String> {
     );
     let mut text = String::new();
     for (name, hint) in &instead {
-        let _ = writeln!(text, "{name} of Sprig or Helm: {hint}");
+        let _ = writeln!(text, "{NAME}{name}{NAME:#} of Sprig or Helm: {hint}");
     }
     if !instead.is_empty() && !found.is_empty() {
         text.push('\n');
@@ -113,7 +114,7 @@ fn table(notes: &[NoteDoc]) -> String {
     for note in notes {
         let _ = writeln!(
             text,
-            "{:name$}  {:domain$}  {}",
+            "{NAME}{:name$}{NAME:#}  {:domain$}  {}",
             note.name, note.domain, note.doc
         );
     }
@@ -121,7 +122,7 @@ fn table(notes: &[NoteDoc]) -> String {
 }
 
 fn show(note: &NoteDoc) -> String {
-    let mut text = format!("{}\n\n{}\n", note.signature, note.doc);
+    let mut text = format!("{NAME}{}{NAME:#}\n\n{}\n", note.signature, note.doc);
     if !note.aliases.is_empty() {
         let _ = writeln!(text, "\nAliases: {}.", note.aliases.join(", "));
     }
@@ -134,7 +135,10 @@ fn show(note: &NoteDoc) -> String {
         text.push_str("\nReads the current time.\n");
     }
     let (template, result) = note.example;
-    let _ = writeln!(text, "\nExample:\n  {template}\n  {result}");
+    let _ = writeln!(
+        text,
+        "\n{HEADING}Example:{HEADING:#}\n  {template}\n  {result}"
+    );
     text
 }
 
@@ -173,7 +177,8 @@ mod tests {
 
     #[test]
     fn a_function_of_others_is_found_with_what_to_write() {
-        let text = search("b64enc", None).unwrap();
+        let plain = |text: String| anstream::adapter::strip_str(&text).to_string();
+        let text = plain(search("b64enc", None).unwrap());
         assert!(
             text.starts_with("b64enc of Sprig or Helm: write `toBase64`"),
             "{text}"
@@ -186,7 +191,7 @@ mod tests {
         assert!(text.contains("`tls` of an entry in `secrets`"), "{text}");
         let error = search("zebra", None).unwrap_err().to_string();
         assert!(error.contains("no function matches `zebra`"), "{error}");
-        let text = search("join", Some("string")).unwrap();
+        let text = plain(search("join", Some("string")).unwrap());
         assert!(text.starts_with("join "), "{text}");
     }
 

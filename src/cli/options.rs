@@ -8,49 +8,21 @@ use std::{
 };
 
 use clap::ValueEnum;
-use orkestra_cluster::client::{ClusterOptions, Connection};
-use orkestra_core::{
-    api::{duration, names},
-    plan::rbac,
-};
+use orkestra_cluster::client::Connection;
+use orkestra_language::api::{duration, names};
+use orkestra_plan::rbac;
 
-use crate::{
-    external::{Allow, Client, Guard, Resolver, Variables},
-    server::tls::{self, Tls},
-    telemetry::{self, LogFilter, LogFormat},
-};
+use crate::telemetry::{self, LogFilter, LogFormat};
+use orkestra_http_api::tls::{self, Tls};
+use orkestra_operator::external::{Allow, Client, Guard, Resolver, Variables};
 
 /// Port of the probes.
 const PROBE_PORT: u16 = 8081;
 
-/// The cluster that a command connects to; only commands that connect to one have these flags.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Cluster")]
-pub(super) struct ConnectionOptions {
-    /// Kubeconfig to use instead of $KUBECONFIG, ~/.kube/config or the Pod's service account
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig to use instead of its current one
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
-}
-
-/// The IDs of the flags of [`ConnectionOptions`].
-pub(super) const CLUSTER_FLAGS: [&str; 2] = ["kubeconfig", "context"];
-
-impl ConnectionOptions {
-    pub(super) fn options(&self) -> ClusterOptions {
-        ClusterOptions {
-            kubeconfig: self.kubeconfig.clone(),
-            context: self.context.clone(),
-        }
-    }
-}
-
 /// The Katalog files of a command.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct FileOptions {
-    /// Katalog files
+pub(crate) struct FileOptions {
+    /// Katalogs, and the CRDs that they do not name in crdFile: files and directories
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -59,8 +31,8 @@ pub(super) struct FileOptions {
 
 /// The Katalog files of a command, given only as flags.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct FileFlags {
-    /// Katalog file; may be repeated
+pub(crate) struct FileFlags {
+    /// File or directory, as PATH; may be repeated
     #[arg(
         short = 'f',
         long = "file",
@@ -69,7 +41,7 @@ pub(super) struct FileFlags {
         value_name = "PATH",
         num_args = 1..
     )]
-    pub(super) files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// The default files of a command, in order of preference.
@@ -77,7 +49,7 @@ const DEFAULT_FILES: [&str; 2] = ["katalog.yaml", "komposer.yaml"];
 
 impl FileOptions {
     /// The paths in the order of the command line: flags last.
-    pub(super) fn given(self) -> Vec<PathBuf> {
+    pub(crate) fn given(self) -> Vec<PathBuf> {
         let Self { mut paths, flags } = self;
         paths.extend(flags.files);
         paths
@@ -87,7 +59,7 @@ impl FileOptions {
     ///
     /// # Errors
     /// If no path is given and the folder has no default file.
-    pub(super) fn or_default(self) -> anyhow::Result<Vec<PathBuf>> {
+    pub(crate) fn or_default(self) -> anyhow::Result<Vec<PathBuf>> {
         let given = self.given();
         if !given.is_empty() {
             return Ok(given);
@@ -111,11 +83,11 @@ fn default_file(folder: &Path) -> anyhow::Result<PathBuf> {
 /// The addresses of a process, and the access to its pages.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "HTTP")]
-pub(super) struct Http {
-    /// Address of the metrics and /katalog pages; `:8080` listens on all interfaces [default: :8080;
-    /// 127.0.0.1:8080 for `ork run`]
+pub(crate) struct Http {
+    /// Address of the metrics and /katalog pages; `:8080` listens on all interfaces [default: :8080 in a
+    /// Pod, 127.0.0.1:8080 elsewhere]
     #[arg(long, value_name = "ADDR", env = "ORK_LISTEN", hide_env_values = true, value_parser = parse_listen)]
-    pub(super) listen: Option<SocketAddr>,
+    pub(crate) listen: Option<SocketAddr>,
     /// Address of a separate port for probes, or `off`; `--listen` answers probes too [default: :8081; `off` if `--listen` is a
     /// loopback address]
     #[arg(long, value_name = "ADDR|off", env = "ORK_PROBE_LISTEN", hide_env_values = true, value_parser = parse_probes)]
@@ -132,7 +104,7 @@ pub(super) struct Http {
         require_equals = true,
         action = clap::ArgAction::Set
     )]
-    pub(super) insecure: bool,
+    pub(crate) insecure: bool,
     /// Certificate chain in PEM, to serve HTTPS on `--listen`; reloaded when it changes [default: plain HTTP]
     #[arg(
         long,
@@ -162,7 +134,7 @@ enum Probes {
 
 impl Http {
     /// The address of the separate probe port, if there is one. `pages` is the address of the pages.
-    pub(super) fn probes_beside(&self, pages: SocketAddr) -> Option<SocketAddr> {
+    pub(crate) fn probes_beside(&self, pages: SocketAddr) -> Option<SocketAddr> {
         match self.probe_listen {
             Some(Probes::At(address)) => Some(address),
             Some(Probes::Off) => None,
@@ -172,7 +144,7 @@ impl Http {
     }
 
     /// The certificate, if the pages are served over HTTPS.
-    pub(super) fn tls(&self) -> Result<Option<Tls>, tls::Error> {
+    pub(crate) fn tls(&self) -> Result<Option<Tls>, tls::Error> {
         let files = self.tls_cert_file.as_ref().zip(self.tls_key_file.as_ref());
         files
             .map(|(certificate, key)| Tls::read(certificate, key))
@@ -181,13 +153,13 @@ impl Http {
 }
 
 /// True if an address is reachable only from this machine.
-pub(super) fn is_loopback(address: SocketAddr) -> bool {
+pub(crate) fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
 /// Flags of a long-running process.
 #[derive(Debug, clap::Args)]
-pub(super) struct Process {
+pub(crate) struct Process {
     /// Log format
     #[arg(
         long,
@@ -198,7 +170,8 @@ pub(super) struct Process {
         default_value_t
     )]
     log_format: LogFormatArg,
-    /// Log filter: a level (error, warn, info, debug, trace, off), or levels per module, such as warn,orkestra=debug
+    /// Log filter: a level (error, warn, info, debug, trace, off), or levels per module, such as warn,orkestra=debug. `debug` and
+    /// `trace` are about the modules of Orkestra; name others to see their lines, such as debug,h2=debug
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", hide_env_values = true, default_value = telemetry::DEFAULT_FILTER)]
     log: LogFilter,
     #[command(flatten)]
@@ -212,12 +185,12 @@ pub(super) struct Process {
         default_value = "25s",
         value_parser = duration::parse
     )]
-    pub(super) shutdown_timeout: Duration,
+    pub(crate) shutdown_timeout: Duration,
 }
 
 /// Options of `external` calls.
 #[derive(Debug, clap::Args)]
-pub(super) struct CallOptions {
+pub(crate) struct CallOptions {
     /// Target that `external` may call; may be repeated [default: none]. A host (api.example.org), the subdomains of a host
     /// (*.example.org), an IP address, or a network (10.96.0.0/12). Append a port (host:8443) to permit only that port. Hosts
     /// require https; write http:// before a host to permit plain HTTP too
@@ -241,7 +214,7 @@ pub(super) struct CallOptions {
 /// Leader election among replicas.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Leader election")]
-pub(super) struct ElectionOptions {
+pub(crate) struct ElectionOptions {
     /// Elect a leader among replicas; set `false` for a single replica
     #[arg(
         long = "leader-elect",
@@ -254,7 +227,7 @@ pub(super) struct ElectionOptions {
         require_equals = true,
         action = clap::ArgAction::Set
     )]
-    pub(super) elect: bool,
+    pub(crate) elect: bool,
     /// Name of the Lease; replicas that run the same Katalogs share it
     #[arg(
         long = "leader-elect-resource-name",
@@ -264,7 +237,7 @@ pub(super) struct ElectionOptions {
         default_value = rbac::LEASE,
         value_parser = parse_namespace
     )]
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Namespace of the Lease [default: the namespace of the Pod, else of the kubeconfig's context]
     #[arg(
         long = "leader-elect-resource-namespace",
@@ -273,7 +246,7 @@ pub(super) struct ElectionOptions {
         hide_env_values = true,
         value_parser = parse_namespace
     )]
-    pub(super) namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -287,7 +260,7 @@ enum LogFormatArg {
 
 impl Process {
     /// Starts logging with the format and filter of the flags.
-    pub(super) fn start_logging(&self) {
+    pub(crate) fn start_logging(&self) {
         let format = match self.log_format {
             LogFormatArg::Human => LogFormat::Human,
             LogFormatArg::Json => LogFormat::Json,
@@ -296,41 +269,48 @@ impl Process {
     }
 
     /// The client for `external` calls.
-    pub(super) fn external(&self, connection: &Connection) -> Client {
+    pub(crate) fn external(&self, connection: &Connection) -> Client {
         self.calls.external(connection)
     }
 }
 
 impl CallOptions {
     /// The client for `external` calls. It never calls the API server.
-    pub(super) fn external(&self, connection: &Connection) -> Client {
-        let mut guard = Guard::new(CommaSeparated::all(&self.external_allow))
-            .with_api_server(&connection.server);
-        // In a Pod, these variables hold the address of the API server. Source: Kubernetes, "Accessing the API from a Pod".
+    pub(crate) fn external(&self, connection: &Connection) -> Client {
+        let guard = Guard::new(CommaSeparated::all(&self.external_allow));
+        let guard = without_api_server(guard.with_api_server(&connection.server));
         let variable = |name: &str| std::env::var(name).ok();
-        let (host, port) = (
-            variable("KUBERNETES_SERVICE_HOST"),
-            variable("KUBERNETES_SERVICE_PORT"),
-        );
-        if let (Some(host), Some(port)) = (host, port) {
-            let host = if host.contains(':') {
-                format!("[{host}]")
-            } else {
-                host
-            };
-            guard = guard.with_api_server(&format!("https://{host}:{port}"));
-        }
         let variables = Variables::new(CommaSeparated::all(&self.external_env), variable);
         Client::new(guard, variables, Resolver::system())
     }
 }
 
+/// Returns a guard that also refuses the API server of the Pod that this process runs in.
+///
+/// Source: Kubernetes, "Accessing the API from a Pod": these variables hold its address, and the certificate has these names.
+pub(crate) fn without_api_server(guard: Guard) -> Guard {
+    let variable = |name: &str| std::env::var(name).ok();
+    let (host, port) = (
+        variable("KUBERNETES_SERVICE_HOST"),
+        variable("KUBERNETES_SERVICE_PORT"),
+    );
+    let (Some(host), Some(port)) = (host, port) else {
+        return guard;
+    };
+    let host = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host
+    };
+    guard.with_api_server(&format!("https://{host}:{port}"))
+}
+
 /// Comma-separated values, so that an environment variable can hold several. An empty text has none.
 #[derive(Clone, Debug)]
-pub(super) struct CommaSeparated<T>(Vec<T>);
+pub(crate) struct CommaSeparated<T>(Vec<T>);
 
 impl<T: Clone> CommaSeparated<T> {
-    pub(super) fn all(flags: &[Self]) -> Vec<T> {
+    pub(crate) fn all(flags: &[Self]) -> Vec<T> {
         flags.iter().flat_map(|flag| flag.0.clone()).collect()
     }
 }
@@ -345,7 +325,7 @@ impl<T: FromStr> FromStr for CommaSeparated<T> {
     }
 }
 
-pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let whole = if text.starts_with(':') {
         format!("0.0.0.0{text}")
     } else {
@@ -364,7 +344,7 @@ fn parse_probes(text: &str) -> Result<Probes, String> {
 }
 
 /// Parses the name of a namespace.
-pub(super) fn parse_namespace(text: &str) -> Result<String, String> {
+pub(crate) fn parse_namespace(text: &str) -> Result<String, String> {
     names::check_dns1123_subdomain(text).map(|()| text.to_owned())
 }
 

@@ -1,27 +1,25 @@
 //! `ork release`
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use orkestra_cluster::{
-    client::{self, ClusterOptions, Connection},
-    requests::Cluster,
+    client::{ClusterOptions, Connection},
+    requests::{Cluster, ClusterError},
 };
-use orkestra_core::plan::{Declaring, GroupKind, KatalogRef};
+use orkestra_plan::{Declaring, GroupKind, KatalogRef};
 
 use super::{
-    Failure, files,
-    options::{ConnectionOptions, FileFlags, parse_namespace},
+    Failure,
+    connection::{ConnectionOptions, connect},
+    files,
+    options::{FileFlags, parse_namespace},
     output, run,
     sources::SourceOptions,
+    webhooks,
 };
-use crate::{
-    compose::Fetch,
-    meta::{self, Installation, ReleaseOutcome},
-};
-
-/// The timeout of the first request to the cluster.
-const PATIENCE: Duration = Duration::from_secs(10);
+use orkestra_controller::{self, Installation, ReleaseOutcome};
+use orkestra_loader::compose::Fetch;
 
 /// Remove Orkestra's finalizers from custom resources
 ///
@@ -33,9 +31,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// then the Katalog or Komposer itself. Use this if no controller is running, or if it lacks the permissions.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) katalogs: FileFlags,
+    pub(crate) katalogs: FileFlags,
     /// Katalogs and Komposers in the cluster, such as `waters`, `katalog/waters` or `komposer/waters`
     #[arg(
         value_name = "KATALOG",
@@ -55,14 +53,13 @@ pub(super) struct Args {
     sources: SourceOptions,
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let cluster = args.cluster.options();
     if args.names.is_empty() {
         let fetch = args.sources.fetch(&args.katalogs.files)?;
         return release_files(&args.katalogs.files, &*fetch, &cluster).await;
     }
-    let connection = client::connect(&cluster).await?;
-    output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
+    let connection = connect(&cluster).await?;
     let namespace = args.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| connection.client.default_namespace().to_owned());
     for name in &args.names {
@@ -73,7 +70,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
 }
 
 /// Returns what a name with or without its kind refers to.
-fn reference(namespace: &str, name: &str) -> KatalogRef {
+pub(crate) fn reference(namespace: &str, name: &str) -> KatalogRef {
     let (kind, name) = match name.split_once('/') {
         Some(("katalog" | "katalogs" | "kat", name)) => (Declaring::Katalog, name),
         Some(("komposer" | "komposers" | "komp", name)) => (Declaring::Komposer, name),
@@ -88,7 +85,7 @@ async fn release_katalog(
     force: bool,
 ) -> Result<(), Failure> {
     let cluster = Cluster::new(connection.client.clone());
-    let releasing = meta::release_katalog(&cluster, katalog, force);
+    let releasing = orkestra_controller::release_katalog(&cluster, katalog, force);
     let outcomes = output::progress("releasing custom resources", releasing).await;
     let outcomes = outcomes.with_context(|| format!("cannot release {}", katalog.titled()))?;
     let mut failed = 0;
@@ -128,9 +125,8 @@ async fn release_files(
     fetch: &dyn Fetch,
     cluster: &ClusterOptions,
 ) -> Result<(), Failure> {
-    let plans = files::compile(katalogs, fetch).await?;
-    let connection = client::connect(cluster).await?;
-    output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
+    let plans = files::compile(katalogs, fetch, false).await?;
+    let connection = connect(cluster).await?;
     let mut done: BTreeSet<GroupKind> = BTreeSet::new();
     let mut failed = 0;
     for operator in plans.iter().flat_map(|plan| &plan.operators) {
@@ -138,7 +134,7 @@ async fn release_files(
         if !done.insert(kind.clone()) {
             continue;
         }
-        let operated = meta::operated(operator);
+        let operated = orkestra_controller::operated(operator);
         let releasing = release_free(&connection, katalogs, (&kind, &operated));
         match output::progress("releasing custom resources", releasing).await {
             Ok(released) => note(&kind, released),
@@ -148,9 +144,31 @@ async fn release_files(
             }
         }
     }
+    failed += usize::from(!remove_policies(&connection, katalogs).await);
     match failed {
         0 => Ok(()),
         failed => Err(anyhow!("{failed} of {} kinds could not be released", done.len()).into()),
+    }
+}
+
+/// Removes the policies that an `ork run` of these files left behind because it was killed. False if they stay.
+async fn remove_policies(connection: &Connection, katalogs: &[PathBuf]) -> bool {
+    let installation = Installation::of_files(run::INSTALLATION, katalogs);
+    let cluster = Cluster::new(connection.client.clone());
+    let options = webhooks::of_files(&installation.name, cluster.default_namespace());
+    match orkestra_gateway::remove_policies(&cluster, &options).await {
+        Ok(removed) => {
+            for policy in removed {
+                output::note(&format!("{policy}: removed"));
+            }
+            true
+        }
+        // Without the permission to list them, `ork run` wrote none.
+        Err(ClusterError::Forbidden { .. }) => true,
+        Err(error) => {
+            output::error(&anyhow::Error::new(error).context("cannot remove policies"));
+            false
+        }
     }
 }
 
@@ -158,18 +176,23 @@ async fn release_files(
 async fn release_free(
     connection: &Connection,
     katalogs: &[PathBuf],
-    (kind, operated): (&GroupKind, &orkestra_core::api::OperatedKind),
-) -> anyhow::Result<meta::Released> {
+    (kind, operated): (&GroupKind, &orkestra_language::api::OperatedKind),
+) -> anyhow::Result<orkestra_controller::Released> {
     let installation = Installation::of_files(run::INSTALLATION, katalogs);
     let (cluster, own) = (Cluster::new(connection.client.clone()), installation.name);
     let now = jiff::Timestamp::now();
-    if let Some(holder) = meta::claimed_elsewhere(&cluster, kind, &own, now).await? {
+    if let Some(holder) = orkestra_controller::claimed_elsewhere(&cluster, kind, &own, now).await? {
         return Err(anyhow!("{holder} operates it; delete or stop that first"));
     }
-    Ok(meta::release_kind(&cluster, operated, &meta::ReleaseProgress::default()).await?)
+    Ok(orkestra_controller::release_kind(
+        &cluster,
+        operated,
+        &orkestra_controller::ReleaseProgress::default(),
+    )
+    .await?)
 }
 
-fn note(kind: &GroupKind, released: meta::Released) {
+fn note(kind: &GroupKind, released: orkestra_controller::Released) {
     output::note(&format!(
         "{kind}: released {} custom resources and {} children without an owner",
         released.resources, released.children

@@ -11,10 +11,8 @@ use super::{
     output::{self, Counts},
     sources::SourceOptions,
 };
-use crate::{
-    files::STDIN,
-    render::{self, RenderRequest, Rendered, Show},
-};
+use orkestra_author::render::{self, RenderRequest, Rendered, Show};
+use orkestra_loader::files::STDIN;
 
 /// The default of the current time in templates: a constant.
 const DEFAULT_TIME: &str = "2025-01-01T00:00:00Z";
@@ -32,7 +30,7 @@ const DEFAULT_TIME: &str = "2025-01-01T00:00:00Z";
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "a flag each")]
-pub(super) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     files: FileOptions,
     /// Custom resources; may be repeated
@@ -93,7 +91,7 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
         .map_err(|_| format!("expected a time such as {DEFAULT_TIME}, or `now`"))
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     if args.resolved {
         return print_resolved(args).await;
     }
@@ -142,7 +140,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
 async fn print_resolved(args: Args) -> Result<(), Failure> {
     let paths = args.files.or_default()?;
     let fetch = args.sources.fetch(&paths)?;
-    let validating = crate::files::validate_with(&paths, &*fetch);
+    let validating = orkestra_loader::files::validate_with(&paths, &*fetch);
     let found = output::progress("merging", validating).await;
     output::snippets(&found.problems.0, &found.texts);
     let composed = found
@@ -161,7 +159,7 @@ async fn print_resolved(args: Args) -> Result<(), Failure> {
     match args.output {
         Format::Yaml => output::print(&text)?,
         Format::Json => {
-            let documents = orkestra_core::document::parse_stream("resolved", &text).sources;
+            let documents = orkestra_language::document::parse_stream("resolved", &text).sources;
             let items: Vec<_> = documents
                 .iter()
                 .map(|source| source.tree.to_json())

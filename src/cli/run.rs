@@ -9,16 +9,17 @@ use std::{
 use orkestra_ground::tasks::{self, Task};
 use tokio::sync::mpsc;
 
-use orkestra_core::plan::policy::ChildPolicy;
+use orkestra_compiler::compilation::CompilationRules;
 
 use super::{
     Failure,
-    options::{ConnectionOptions, FileOptions, Http, Process},
+    connection::ConnectionOptions,
+    options::{FileOptions, Http, Process},
     output,
     serve::{Service, serve},
     sources::SourceOptions,
 };
-use crate::meta::{self, Feed, FileError, Installation, Notice};
+use orkestra_controller::{self, Feed, FileError, Installation, Notice};
 
 /// Loopback: on a developer's machine, no other host needs to connect.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
@@ -27,7 +28,7 @@ const POLL: Duration = Duration::from_secs(1);
 /// No wait, because a person is waiting: a wrong address is reported at once.
 const PATIENCE: Duration = Duration::ZERO;
 /// The command whose files claim kinds, in the name of the installation.
-pub(super) const INSTALLATION: &str = "ork run";
+pub(crate) const INSTALLATION: &str = "ork run";
 
 /// Run the operators of Katalog files against a cluster, for development
 ///
@@ -36,9 +37,9 @@ pub(super) const INSTALLATION: &str = "ork run";
 /// remain on the custom resources after the command stops: `ork release` removes them.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) files: FileOptions,
+    pub(crate) files: FileOptions,
     #[command(flatten)]
     process: Process,
     #[command(flatten)]
@@ -49,7 +50,7 @@ pub(super) struct Args {
     sources: SourceOptions,
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     args.process.start_logging();
     let paths = args.files.or_default()?;
     // Errors that need no cluster to be found are reported before the cluster is contacted.
@@ -57,7 +58,7 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
     super::files::check(&paths, &*fetch).await?;
     let (notices, received) = mpsc::unbounded_channel();
     let reporter = tasks::named(Task::Notices, "").start(print_notices(received));
-    let feed = Feed::Files(meta::KatalogFiles {
+    let feed = Feed::Files(orkestra_controller::KatalogFiles {
         paths: paths.clone(),
         poll: POLL,
         notices,
@@ -72,9 +73,9 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         patience: PATIENCE,
         election: None,
         feed,
-        children: ChildPolicy::All,
+        rules: CompilationRules::default(),
         webhooks: None,
-        fetch: None,
+        sources: None,
         installation,
     })
     .await;
@@ -97,18 +98,19 @@ async fn print_notices(mut notices: mpsc::UnboundedReceiver<Notice>) -> bool {
             Notice::Refused(error) => output::error(&anyhow::Error::new(error)),
             Notice::Warned(warnings) => output::diagnostics(&warnings),
             Notice::Applied(what) => output::note(&format!("applied {what}")),
-            Notice::Runs {
+            Notice::Loaded {
                 katalog,
                 revision,
                 operators,
             } => {
                 ran = true;
                 output::note(&format!(
-                    "Katalog {} runs, revision {revision}: {}",
+                    "Katalog {} is loaded, revision {revision}: {}",
                     katalog.name,
                     operators.join(", ")
                 ));
             }
+            Notice::Operator(text) => output::note(&text),
         }
     }
     ran

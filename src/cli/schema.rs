@@ -1,7 +1,7 @@
 //! `ork schema`
 
 use anyhow::Context as _;
-use orkestra_core::{document::DocumentKind, reference};
+use orkestra_language::{document::DocumentKind, reference};
 
 use super::{Failure, output};
 
@@ -12,7 +12,7 @@ use super::{Failure, output};
 /// `# yaml-language-server: $schema=katalog.schema.json`
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Kind of document
     #[arg(value_enum, default_value_t = SchemaKind::Katalog)]
     kind: SchemaKind,
@@ -28,7 +28,7 @@ enum SchemaKind {
     Simulate,
 }
 
-pub(super) fn execute(args: &Args) -> Result<(), Failure> {
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let kind = match args.kind {
         SchemaKind::Katalog => DocumentKind::Katalog,
         SchemaKind::Motif => DocumentKind::Motif,

@@ -10,12 +10,14 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use crate::COMMIT;
 use anyhow::Context as _;
 use orkestra_cluster::{
     client::{self, ClusterOptions, Connection},
     requests::Cluster,
 };
-use orkestra_core::plan::policy::ChildPolicy;
+use orkestra_compiler::compilation::CompilationRules;
+use orkestra_ground::VERSION;
 use orkestra_ground::{
     Backoff, Entropy,
     tasks::{self, Ends, Task, Vitals},
@@ -29,19 +31,17 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Failure,
     options::{ElectionOptions, Http, Process, is_loopback},
-    webhooks::WebhookOptions,
+    webhooks::{self, WebhookOptions},
 };
-use crate::{
-    lead::{self, CandidateConfig, Elector},
-    meta::{Feed, FetchExternal, FileError, Installation, Namespaces, Runtime},
-    metrics::CallMetrics,
-    runtime::context::Context,
-    server::{
-        self, Liveness, Pages, Stage,
-        access::Access,
-        listen::{self, Limits, Port},
-    },
+use orkestra_cluster::leader_election::{self, CandidateConfig, Elector};
+use orkestra_controller::{ClusterFetch, Feed, FileError, Installation, Namespaces, Runtime};
+use orkestra_http_api::{
+    self, Liveness, Pages, Stage,
+    access::Access,
+    listen::{self, Limits, Port},
 };
+use orkestra_operator::{context::Context, metrics::CallMetrics};
+use orkestra_sources::{Fetcher, Options};
 
 /// The timeout of one request to check that the API server answers.
 const QUESTION: Duration = Duration::from_secs(10);
@@ -53,25 +53,25 @@ const LAST_EVENTS: Duration = Duration::from_secs(2);
 const INTERRUPTED: i32 = 130;
 
 /// The parameters in which the two commands differ.
-pub(super) struct Service<'a> {
-    pub(super) process: &'a Process,
-    pub(super) http: &'a Http,
+pub(crate) struct Service<'a> {
+    pub(crate) process: &'a Process,
+    pub(crate) http: &'a Http,
     /// Address of the pages.
-    pub(super) listen: SocketAddr,
-    pub(super) cluster: &'a ClusterOptions,
+    pub(crate) listen: SocketAddr,
+    pub(crate) cluster: &'a ClusterOptions,
     /// The time to wait for an unreachable cluster.
-    pub(super) patience: Duration,
+    pub(crate) patience: Duration,
     /// The flags of leader election; `None` for a process without leader election.
-    pub(super) election: Option<&'a ElectionOptions>,
-    pub(super) feed: Feed,
-    /// The sensitive children that Katalogs in the cluster may declare.
-    pub(super) children: ChildPolicy,
+    pub(crate) election: Option<&'a ElectionOptions>,
+    pub(crate) feed: Feed,
+    /// The sensitive children that Katalogs in the cluster may declare, and whether definitions are applied.
+    pub(crate) rules: CompilationRules,
     /// The flags of the webhooks; `None` for a process without.
-    pub(super) webhooks: Option<&'a WebhookOptions>,
-    /// Fetches the sources of Komposers of the cluster.
-    pub(super) fetch: Option<Arc<dyn FetchExternal>>,
+    pub(crate) webhooks: Option<&'a WebhookOptions>,
+    /// How the sources of Komposers of the cluster are fetched; `None` for a process without.
+    pub(crate) sources: Option<Options>,
     /// The installation that claims kinds. With leader election, it is named after the Lease.
-    pub(super) installation: Installation,
+    pub(crate) installation: Installation,
 }
 
 /// The part that starts once the cluster has answered.
@@ -92,7 +92,7 @@ struct Candidate {
 
 /// Runs until SIGTERM or SIGINT. A second signal ends the process at once.
 // Over 60 lines: the parts of a process in the order in which they start and stop.
-pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
+pub(crate) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     let Service {
         process,
         http,
@@ -101,9 +101,9 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
         patience,
         election,
         feed,
-        children,
+        rules,
         webhooks,
-        fetch,
+        sources,
         mut installation,
     } = service;
     let shutdown = stop_on_signals()?;
@@ -121,40 +121,53 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     let mut context = Context::new(connection.client.clone(), &connection.flow)
         .context("cannot set up metrics")?;
     let counted = CallMetrics::new(&context.metrics);
+    context.version = format!("{VERSION}+{COMMIT}").into();
     context.home = home(cluster, &connection.client);
-    context.children = children;
+    context.rules = rules;
     context.logs_writes = matches!(feed, Feed::Files(_));
-    context.admission = webhooks.is_some_and(|webhooks| webhooks.enable_admission);
+    context.rules.admission = Some(webhooks.is_some_and(|webhooks| webhooks.enable_admission));
     context.external = process.external(&connection).counting_into(counted);
     if let Some(candidate) = &candidate {
         context.leadership = candidate.candidacy.leadership.clone();
         context.metrics.leader().set(0);
     }
+    context.webhooks = bound.is_some();
     let context = Arc::new(context);
+    let alone = installation.name.clone();
     if let Some(Candidate { candidacy, .. }) = &candidate {
         // All processes that share the Lease are one installation.
         installation.name = format!("{}/{}", candidacy.namespace, candidacy.name).into();
     }
     let mut runtime = Runtime::new(context.clone()).of(installation);
-    if let Some(fetch) = fetch {
-        runtime = runtime.fetching(fetch);
+    if let Some(options) = sources {
+        runtime = runtime.fetching(Arc::new(fetch(options, &connection.server)));
     }
     let stage = Stage::default();
     let access = ports.access(http, &context.cluster)?;
     let vitals = Vitals::start();
-    let alive = vitals.clone();
-    let pages = pages(&runtime, &context, access, &stage)
-        .with_liveness(Liveness::new(move || alive.check()));
+    let pages = pages(&runtime, &context, access, &stage).with_liveness(liveness(&vitals));
     let server_stop = CancellationToken::new();
     let answering = ports.serve(pages, server_stop.clone());
     let server = tasks::named(Task::HttpServer, listen).start_needed(&server_stop, answering);
+    let lease = election.map_or(&*alone, |election| election.name.as_str());
+    if let Some(webhooks) = webhooks {
+        webhooks.withdraw(bound.is_some(), lease, &context);
+    }
+    let known = (runtime.directory(), runtime.synced());
+    let around = (&context, cluster, candidate.is_some());
+    let ends = (&shutdown, &server_stop);
     let gateway = match webhooks.zip(bound) {
-        None => None,
+        None => {
+            let namespace = context.cluster.default_namespace();
+            let options = match webhooks {
+                Some(webhooks) => webhooks.unserved(namespace, lease, namespaces(&feed)),
+                None => webhooks::of_files(&alone, namespace),
+            };
+            webhooks::keep_policies(options, around, known, ends).await?
+        }
         Some((webhooks, bound)) => {
-            let known = (runtime.directory(), runtime.synced(), namespaces(&feed));
-            let around = (&context, cluster, candidate.is_some());
-            let ends = (&shutdown, &server_stop);
-            Some(webhooks.start(bound, around, known, ends).await?)
+            let known = (known.0, known.1, namespaces(&feed));
+            webhooks.start((bound, lease), around, known, ends).await?
         }
     };
     let engine = Engine {
@@ -173,13 +186,23 @@ pub(super) async fn serve(service: Service<'_>) -> Result<(), Failure> {
     )
     .await;
     server_stop.cancel();
-    if let Some(gateway) = gateway {
-        gateway.await.context("the webhooks failed")?;
-    }
+    gateway.await.context("the webhooks failed")?;
     server.await.context("the HTTP server failed")?;
     ended?;
     let fatal = tasks::fatal_error().borrow().clone();
     fatal.map_or(Ok(()), |why| Err(anyhow::anyhow!(why).into()))
+}
+
+/// Reports whether the process works.
+fn liveness(vitals: &Vitals) -> Liveness {
+    let vitals = vitals.clone();
+    Liveness::new(move || vitals.check())
+}
+
+/// Fetches sources, but not from the API server.
+fn fetch(mut options: Options, server: &str) -> ClusterFetch {
+    options.guard = options.guard.with_api_server(server);
+    ClusterFetch(Fetcher::new(options))
 }
 
 /// Returns the namespaces whose Katalogs the webhooks serve.
@@ -204,14 +227,14 @@ fn pages(runtime: &Runtime, context: &Arc<Context>, access: Access, stage: &Stag
 }
 
 /// The ports of a process.
-pub(super) struct Ports {
+pub(crate) struct Ports {
     pages: Port,
     probes: Option<Port>,
 }
 
 impl Ports {
     /// Binds the ports.
-    pub(super) async fn bind(http: &Http, pages: SocketAddr) -> Result<Self, Failure> {
+    pub(crate) async fn bind(http: &Http, pages: SocketAddr) -> Result<Self, Failure> {
         let tls = http.tls().map_err(anyhow::Error::new)?;
         let probes = match http.probes_beside(pages) {
             None => None,
@@ -234,13 +257,13 @@ impl Ports {
     }
 
     /// The access control of the pages. Logs it if authentication is off, or if tokens are sent unencrypted.
-    pub(super) fn access(&self, http: &Http, cluster: &Cluster) -> Result<Access, Failure> {
+    pub(crate) fn access(&self, http: &Http, cluster: &Cluster) -> Result<Access, Failure> {
         let unknown = "cannot determine the bound address";
         let address = self.pages.listener.local_addr().context(unknown)?;
         let probes = self.probes.as_ref();
         let probes = probes.map(|port| port.listener.local_addr()).transpose();
         let probes = probes.context(unknown)?.map(tracing::field::display);
-        tracing::info!(%address, probes, version = crate::VERSION, "listening");
+        tracing::info!(%address, probes, version = VERSION, "listening");
         if is_loopback(address) {
             return Ok(Access::open());
         }
@@ -255,7 +278,7 @@ impl Ports {
     }
 
     /// Answers requests until `stop`.
-    pub(super) async fn serve(self, pages: Pages, stop: CancellationToken) {
+    pub(crate) async fn serve(self, pages: Pages, stop: CancellationToken) {
         let Self {
             pages: main,
             probes,
@@ -269,10 +292,10 @@ impl Ports {
         };
         let probes = async {
             if let Some(port) = probes {
-                listen::serve(port, server::probes(pages.clone()), stop.clone()).await;
+                listen::serve(port, orkestra_http_api::probes(pages.clone()), stop.clone()).await;
             }
         };
-        let served = listen::serve(main, server::router(pages.clone()), stop.clone());
+        let served = listen::serve(main, orkestra_http_api::router(pages.clone()), stop.clone());
         tokio::select! {
             _ = futures::future::join(served, probes) => {}
             () = follow => {}
@@ -295,7 +318,7 @@ async fn stand(election: &ElectionOptions, cluster: &ClusterOptions) -> Result<C
     let client = client::connect(cluster).await?.client;
     let namespace = election.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
-    let (host, entropy) = (lead::host(), Entropy::system());
+    let (host, entropy) = (leader_election::host(), Entropy::system());
     let candidacy = CandidateConfig::new(namespace, election.name.clone(), &host, &entropy);
     Ok(Candidate {
         candidacy,
@@ -380,7 +403,7 @@ async fn run(
 }
 
 /// Retries until the cluster answers or `patience` has passed.
-pub(super) async fn reach(connection: &Connection, patience: Duration) -> Result<(), Failure> {
+pub(crate) async fn reach(connection: &Connection, patience: Duration) -> Result<(), Failure> {
     let start = Instant::now();
     let mut failures = 0;
     loop {
@@ -399,7 +422,7 @@ pub(super) async fn reach(connection: &Connection, patience: Duration) -> Result
 }
 
 /// A token that the first SIGTERM or SIGINT cancels; the second one ends the process.
-pub(super) fn stop_on_signals() -> Result<CancellationToken, Failure> {
+pub(crate) fn stop_on_signals() -> Result<CancellationToken, Failure> {
     let shutdown = CancellationToken::new();
     let token = shutdown.clone();
     let term = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;

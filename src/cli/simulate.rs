@@ -7,14 +7,14 @@ use std::{
 };
 
 use clap::ValueEnum;
-use orkestra_core::value;
+use orkestra_object::value;
 
 use super::{
     Failure,
     output::{self, Counts},
     sources::Fetching,
 };
-use crate::simulate::{self, Init, SimulateOptions, Simulated};
+use orkestra_author::simulate::{self, Init, SimulateOptions, Simulated};
 
 /// The default file.
 const FILE: &str = "simulate.yaml";
@@ -32,7 +32,7 @@ const POLL: Duration = Duration::from_millis(500);
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true
 )]
-pub(super) struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     /// Simulate files and directories; `./...` is the current directory with its subdirectories [default: simulate.yaml]
@@ -105,7 +105,7 @@ struct InitArgs {
     dry_run: bool,
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     if let Some(Command::Init(args)) = args.command {
         return init(args).await;
     }

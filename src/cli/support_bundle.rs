@@ -1,19 +1,11 @@
 //! `ork support-bundle`
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf};
 
-use orkestra_cluster::client;
-use orkestra_core::plan::rbac;
+use orkestra_plan::rbac;
 
-use super::{
-    Failure,
-    options::{ConnectionOptions, parse_namespace},
-    output,
-};
-use crate::support::{self, BundleRequest};
-
-/// The timeout of the first request to the cluster.
-const PATIENCE: Duration = Duration::from_secs(10);
+use super::{Failure, connection::ConnectionOptions, options::parse_namespace, output};
+use orkestra_admin::support::{self, BundleRequest};
 
 /// Collect a description of an installation for bug reports
 ///
@@ -25,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Objects that cannot be read are listed in summary.json with the reason, such as a missing permission. They do not make the command fail.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// File to write, which must not exist [default: orkestra-support-TIME.tar.gz]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -49,9 +41,8 @@ pub(super) struct Args {
     cluster: ConnectionOptions,
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
-    let connection = client::connect(&args.cluster.options()).await?;
-    output::progress("connecting to the cluster", connection.check(PATIENCE)).await?;
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
+    let connection = args.cluster.connect().await?;
     let now = jiff::Timestamp::now();
     let request = BundleRequest {
         namespaces: args.namespaces,

@@ -2,14 +2,11 @@
 
 use std::time::Duration;
 
-use orkestra_core::{api::duration, plan::rbac};
+use orkestra_language::api::duration;
+use orkestra_plan::rbac;
 
-use super::{
-    Failure, install,
-    options::{ConnectionOptions, parse_namespace},
-    output,
-};
-use crate::install::{Removal, remove};
+use super::{Failure, connection::ConnectionOptions, install, options::parse_namespace, output};
+use orkestra_admin::install::{Removal, remove};
 
 /// Remove an installation of `ork install`
 ///
@@ -18,7 +15,7 @@ use crate::install::{Removal, remove};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "a flag each")]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Namespace of the controller
     #[arg(short, long, value_name = "NS", default_value = rbac::NAMESPACE, value_parser = parse_namespace)]
     namespace: String,
@@ -42,7 +39,7 @@ pub(super) struct Args {
     cluster: ConnectionOptions,
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let cluster = install::connect(&args.cluster).await?;
     let removal = Removal {
         namespace: &args.namespace,

@@ -5,10 +5,10 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use super::{Cli, options::CLUSTER_FLAGS};
+use super::{Cli, connection::CLUSTER_FLAGS};
 
 /// Parses the arguments of the process. Wrong arguments end it with exit code 2; `--help` and `--version` end it with 0.
-pub(super) fn parse() -> Cli {
+pub(crate) fn parse() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| explained(error).exit())
 }
 

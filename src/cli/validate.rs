@@ -1,12 +1,10 @@
 //! `ork validate`
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::{collections::BTreeMap, fmt::Write as _, path::PathBuf};
 
 use clap::ValueEnum;
-use orkestra_core::{
-    admission::explain,
-    diagnostics::{Diagnostic, Severity},
-};
+use orkestra_engine::admission::{Enforcement, explain};
+use orkestra_language::diagnostics::{Diagnostic, Severity};
 use serde::Serialize;
 
 use super::{
@@ -15,17 +13,18 @@ use super::{
     output::{self, Counts},
     sources::SourceOptions,
 };
-use crate::files::{self, Compiled, Validated};
+use orkestra_loader::files::{self, Compiled, Validated};
 
 /// Check Katalogs without a cluster and report every problem
 ///
 /// Katalogs are compiled with the CRDs that they name in crdFile and with the CRDs among the files. A path may be a file, a
 /// directory or `-` for standard input; the default is the current directory. Directories are searched for *.yaml and *.yml
-/// files at any depth; objects of other kinds are ignored. Invalid templates, fields and types are errors; anything that is
+/// files at any depth. CRDs and custom resources among the files are checked as the API server does, and custom resources by the
+/// rules of the Katalogs; objects of other kinds are ignored. Invalid templates, fields and types are errors; anything that is
 /// valid but probably a mistake is a warning.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     files: FileOptions,
     /// Output format
@@ -35,7 +34,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "output")]
     types: bool,
     /// Print where each rule applies when a custom resource is written, and why: a policy of the API server, the webhook of the
-    /// gateway, or passes only
+    /// gateway, reconcile passes only, or nowhere
     #[arg(long, conflicts_with_all = ["output", "types"])]
     explain_admission: bool,
     /// Treat warnings as errors
@@ -54,14 +53,15 @@ enum Format {
     Json,
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let mut paths = args.files.given();
     if paths.is_empty() {
         paths.push(PathBuf::from("."));
     }
     let fetch = args.sources.fetch(&paths)?;
     let checking = files::validate_with(&paths, &*fetch);
-    let found = output::progress("checking files", checking).await;
+    let mut found = output::progress("checking files", checking).await;
+    found.check_resources();
     if args.types {
         output::print(&types(&found.katalogs))?;
     }
@@ -72,6 +72,9 @@ pub(super) async fn execute(args: Args) -> Result<(), Failure> {
         Format::Human => {
             output::snippets(&found.problems.0, &found.texts);
             output::note(&summary(&found));
+            if let Some(places) = places(&found.katalogs).filter(|_| !args.explain_admission) {
+                output::note(&places);
+            }
         }
         Format::Json => output::print(&to_json(&found.problems)?)?,
     }
@@ -114,6 +117,29 @@ fn admission(katalogs: &[Compiled]) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{}", output::one_line(&row.to_string()));
         text
+    })
+}
+
+/// Returns where rules apply when a custom resource is written; none without rules.
+fn places(katalogs: &[Compiled]) -> Option<String> {
+    let rows = katalogs.iter().flat_map(|katalog| explain(&katalog.plan));
+    let mut numbers: BTreeMap<Enforcement, usize> = BTreeMap::new();
+    for row in rows {
+        *numbers.entry(row.place).or_default() += 1;
+    }
+    let said = numbers.iter().map(|(place, number)| {
+        let by = match place {
+            Enforcement::Policy => "by policies of the API server",
+            Enforcement::Webhook => "by the webhook",
+            Enforcement::Passes => "in reconcile passes only",
+            Enforcement::Nowhere => "nowhere",
+        };
+        format!("{number} {by}")
+    });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| {
+        let said = said.join(", ");
+        format!("rules for writes of custom resources: {said}; `--explain-admission` lists them")
     })
 }
 
@@ -175,7 +201,7 @@ fn to_json<'a>(problems: impl IntoIterator<Item = &'a Diagnostic>) -> anyhow::Re
 
 #[cfg(test)]
 mod tests {
-    use orkestra_core::diagnostics::{Code, FieldPath};
+    use orkestra_language::diagnostics::{Code, FieldPath};
 
     use super::*;
 

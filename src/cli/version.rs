@@ -6,32 +6,31 @@ use clap::ValueEnum;
 use orkestra_cluster::client::ClusterOptions;
 use serde::Serialize;
 
-use super::{Failure, install::connect, options, output};
-use crate::{
-    KUBERNETES, VERSION,
-    install::{OwnDefinition, Skew, definitions, skews},
+use super::{Failure, connection, install::connect, output};
+use crate::{COMMIT, KUBERNETES};
+use orkestra_admin::install::{
+    ControllerVersion, OwnDefinition, Skew, controllers, definitions, skews,
 };
+use orkestra_ground::VERSION;
 
-/// The commit, if the build was given one: `make release` and packagers set `ORK_COMMIT`.
-const COMMIT: Option<&str> = option_env!("ORK_COMMIT");
 /// The deadline of the comparison with a cluster.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Print the version, the commit, the CRDs and the tested Kubernetes versions
 ///
-/// With `--cluster`, or with the flags of a cluster, the CRDs of the cluster are compared with those of this version; if one is
-/// missing or differs, the exit code is 1.
+/// With `--cluster`, or with the flags of a cluster, it prints the versions of the controllers that run there, and compares the CRDs
+/// with those of this version; if one is missing or differs, the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
-    /// Compare with the CRDs of the cluster
+    /// Print the versions of controllers in the cluster, and compare with its CRDs
     #[arg(long)]
     cluster: bool,
     #[command(flatten)]
-    at: options::ConnectionOptions,
+    at: connection::ConnectionOptions,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -39,7 +38,7 @@ enum Format {
     /// Human-readable text
     #[default]
     Human,
-    /// An object with version, commit, target, features, kubernetes, a list of versions, crds and cluster, null if no cluster was queried
+    /// An object with version, commit, target, features, kubernetes, a list of versions, crds, and cluster and controllers, null if no cluster was queried
     Json,
 }
 
@@ -52,6 +51,7 @@ struct VersionReport {
     kubernetes: &'static [&'static str],
     crds: Vec<OwnDefinition>,
     cluster: Option<Vec<Compared>>,
+    controllers: Option<Vec<ControllerVersion>>,
 }
 
 /// A CRD of the cluster.
@@ -62,10 +62,12 @@ struct Compared {
     skew: Skew,
 }
 
-pub(super) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let mut about = about();
     if args.cluster || args.at.options() != ClusterOptions::default() {
-        about.cluster = Some(compare(&args.at).await?);
+        let (compared, running) = compare(&args.at).await?;
+        about.cluster = Some(compared);
+        about.controllers = Some(running);
     }
     let text = match args.output {
         Format::Human => human(&about),
@@ -94,31 +96,35 @@ fn about() -> VersionReport {
     }
     VersionReport {
         version: VERSION,
-        commit: COMMIT
-            .filter(|commit| !commit.is_empty())
-            .unwrap_or("unknown"),
+        commit: COMMIT,
         target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
         features,
         kubernetes: &KUBERNETES,
         crds: definitions(),
         cluster: None,
+        controllers: None,
     }
 }
 
-async fn compare(at: &options::ConnectionOptions) -> Result<Vec<Compared>, Failure> {
+async fn compare(
+    at: &connection::ConnectionOptions,
+) -> Result<(Vec<Compared>, Vec<ControllerVersion>), Failure> {
     let cluster = connect(at).await?;
-    let compared = tokio::time::timeout(PATIENCE, skews(&cluster)).await;
+    let asked = async {
+        let running = controllers(&cluster, jiff::Timestamp::now()).await?;
+        Ok::<_, orkestra_admin::install::Error>((skews(&cluster).await?, running))
+    };
+    let compared = tokio::time::timeout(PATIENCE, asked).await;
     let compared = compared.map_err(|_| {
         let error = anyhow::anyhow!("the cluster did not answer within {} s", PATIENCE.as_secs());
         Failure::Cluster(error)
     })??;
-    let compared = compared.into_iter();
-    Ok(compared
-        .map(|(own, skew)| Compared {
-            name: own.name,
-            skew,
-        })
-        .collect())
+    let (compared, running) = compared;
+    let compared = compared.into_iter().map(|(own, skew)| Compared {
+        name: own.name,
+        skew,
+    });
+    Ok((compared.collect(), running))
 }
 
 fn human(about: &VersionReport) -> String {
@@ -149,6 +155,12 @@ fn human(about: &VersionReport) -> String {
     for one in about.cluster.iter().flatten() {
         let _ = writeln!(text, "cluster: {}", one.skew.sentence(&one.name));
     }
+    for one in about.controllers.iter().flatten() {
+        let _ = writeln!(text, "cluster: {one}");
+    }
+    if about.controllers.as_ref().is_some_and(Vec::is_empty) {
+        text.push_str("cluster: no controller runs\n");
+    }
     text
 }
 
@@ -166,6 +178,7 @@ mod tests {
             kubernetes: &["1.33", "1.34"],
             crds: Vec::new(),
             cluster: None,
+            controllers: None,
         };
         assert_eq!(
             human(&about),
@@ -185,6 +198,15 @@ mod tests {
             ),
             "{text}"
         );
+        about.controllers = Some(Vec::new());
+        assert!(human(&about).ends_with("cluster: no controller runs\n"));
+        about.controllers = Some(vec![ControllerVersion {
+            installation: "ops/orkestra".to_owned(),
+            version: Some("1.0.0+abc".to_owned()),
+        }]);
+        let text = human(&about);
+        let line = "cluster: controller ops/orkestra has version 1.0.0+abc\n";
+        assert!(text.ends_with(line), "{text}");
     }
 
     #[test]

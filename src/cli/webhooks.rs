@@ -1,4 +1,6 @@
 //! The flags of the gateway, and its start.
+//!
+//! One file: a table of flags, and what is started with them.
 
 use std::{
     net::{Ipv4Addr, SocketAddr, SocketAddrV4},
@@ -13,8 +15,9 @@ use orkestra_cluster::{
     client::{self, ClusterOptions},
     requests::Cluster,
 };
-use orkestra_core::api::duration;
 use orkestra_ground::tasks::{self, Task};
+use orkestra_language::api::duration;
+use orkestra_object::value::Network;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -22,22 +25,22 @@ use super::{
     Failure,
     options::{parse_listen, parse_namespace},
 };
-use crate::{
-    gateway::{self, AuthorCheck, GatewayOptions, Reach},
-    meta::{Directory, Namespaces},
-    runtime::context::Context,
-    server::listen,
-};
+use orkestra_controller::{Directory, Namespaces};
+use orkestra_gateway::{self, AuthorCheck, GatewayOptions, Reach, Withdrawal};
+use orkestra_http_api::{listen, tls};
+use orkestra_operator::context::Context;
 
 /// All interfaces: the API server connects from another machine.
 const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 8443));
+/// The value of the label of policies that processes for Katalogs of files keep.
+const OF_FILES: &str = "ork-run";
 /// The default Service.
 const SERVICE: &str = "orkestra";
 
 /// The webhooks of a process.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Webhooks")]
-pub(super) struct WebhookOptions {
+pub(crate) struct WebhookOptions {
     /// Serve webhooks [default: on in a Pod, and with --webhooks-listen or --webhooks-url]
     #[arg(
         id = "webhooks",
@@ -62,10 +65,10 @@ pub(super) struct WebhookOptions {
     #[arg(id = "webhooks_namespace", long = "webhooks-namespace", value_name = "NS", env = "ORK_WEBHOOKS_NAMESPACE", hide_env_values = true, value_parser = parse_namespace)]
     namespace: Option<String>,
     /// Name of the webhook configurations; installations in one cluster need different names
-    #[arg(id = "webhooks_name", long = "webhooks-name", value_name = "NAME", env = "ORK_WEBHOOKS_NAME", hide_env_values = true, default_value = gateway::NAME, value_parser = parse_namespace)]
+    #[arg(id = "webhooks_name", long = "webhooks-name", value_name = "NAME", env = "ORK_WEBHOOKS_NAME", hide_env_values = true, default_value = orkestra_gateway::NAME, value_parser = parse_namespace)]
     name: String,
     /// Secret with the certificate that the webhooks issue for themselves
-    #[arg(id = "webhooks_secret", long = "webhooks-secret", value_name = "NAME", env = "ORK_WEBHOOKS_SECRET", hide_env_values = true, default_value = gateway::SECRET, value_parser = parse_namespace)]
+    #[arg(id = "webhooks_secret", long = "webhooks-secret", value_name = "NAME", env = "ORK_WEBHOOKS_SECRET", hide_env_values = true, default_value = orkestra_gateway::SECRET, value_parser = parse_namespace)]
     secret: String,
     /// Validity of that certificate; it is replaced after two thirds of it
     #[arg(id = "webhooks_cert_life", long = "webhooks-cert-life", value_name = "DURATION", env = "ORK_WEBHOOKS_CERT_LIFE", hide_env_values = true, default_value = "2160h", value_parser = parse_life)]
@@ -100,6 +103,27 @@ pub(super) struct WebhookOptions {
         requires = "webhooks_cert_file"
     )]
     ca_file: Option<PathBuf>,
+    /// Certificates of the authorities, in PEM, that sign client certificates of API servers and nothing else: reviews of callers
+    /// with such a certificate may read Secrets, make external calls and record Events
+    #[arg(
+        id = "webhooks_client_ca",
+        long = "webhooks-client-ca",
+        value_name = "FILE",
+        env = "ORK_WEBHOOKS_CLIENT_CA",
+        hide_env_values = true
+    )]
+    client_ca: Option<PathBuf>,
+    /// Networks from which only the API server connects, such as 10.0.0.4/32: its reviews may do the same without a certificate
+    #[arg(
+        id = "webhooks_trusted_peers",
+        long = "webhooks-trusted-peers",
+        value_name = "CIDR",
+        env = "ORK_WEBHOOKS_TRUSTED_PEERS",
+        hide_env_values = true,
+        value_delimiter = ',',
+        value_parser = parse_network
+    )]
+    trusted_peers: Vec<Network>,
     /// Check that the author of a Katalog has the permissions that its operators need
     #[arg(
         long,
@@ -110,7 +134,7 @@ pub(super) struct WebhookOptions {
         default_value_t
     )]
     admission_author_check: AuthorCheck,
-    /// Apply rules at admission in Katalogs that do not set `security.webhooks.admission`
+    /// Let webhooks apply the rules that policies cannot express in Katalogs that do not set `security.webhooks.admission`
     #[arg(
         long,
         value_name = "BOOL",
@@ -123,7 +147,7 @@ pub(super) struct WebhookOptions {
         value_parser = BoolishValueParser::new(),
         action = clap::ArgAction::Set
     )]
-    pub(super) enable_admission: bool,
+    pub(crate) enable_admission: bool,
     /// Serve conversions of Katalogs that do not set `security.conversion`
     #[arg(
         long,
@@ -150,14 +174,15 @@ enum Switch {
 }
 
 /// A bound port of the webhooks.
-pub(super) struct Bound {
+pub(crate) struct Bound {
     listener: TcpListener,
-    files: Option<gateway::CertificateFiles>,
+    files: Option<orkestra_gateway::CertificateFiles>,
+    callers: orkestra_gateway::Callers,
 }
 
 impl WebhookOptions {
     /// Binds the port; `None` if there are no webhooks. `always` is for a process that does nothing else.
-    pub(super) async fn bind(&self, always: bool) -> Result<Option<Bound>, Failure> {
+    pub(crate) async fn bind(&self, always: bool) -> Result<Option<Bound>, Failure> {
         let is_asked = self.listen.is_some() || self.url.is_some();
         let is_on = match self.switch {
             Some(switch) => switch == Switch::On,
@@ -172,7 +197,7 @@ impl WebhookOptions {
         let files = match files {
             None => None,
             Some(((certificate, key), authorities)) => {
-                let files = gateway::CertificateFiles {
+                let files = orkestra_gateway::CertificateFiles {
                     certificate: certificate.clone(),
                     key: key.clone(),
                     authorities: authorities.clone(),
@@ -181,13 +206,23 @@ impl WebhookOptions {
                 Some(files)
             }
         };
+        let certificates = self.client_ca.as_deref().map(tls::client_authorities);
+        let callers = orkestra_gateway::Callers {
+            certificates: certificates.transpose().map_err(anyhow::Error::new)?,
+            peers: self.trusted_peers.clone(),
+        };
         let address = self.listen.unwrap_or(LISTEN);
         let listener = listen::bind(address, "--webhooks-listen").await;
         let listener = listener.map_err(anyhow::Error::new)?;
-        Ok(Some(Bound { listener, files }))
+        Ok(Some(Bound {
+            listener,
+            files,
+            callers,
+        }))
     }
 
-    fn options(&self, namespace: &str, katalogs: Namespaces) -> GatewayOptions {
+    /// The settings; `of` is the process within its namespace: the name of its Lease, or [`GATEWAY`](gateway::GATEWAY) and a name.
+    fn options(&self, namespace: &str, of: &str, katalogs: Namespaces) -> GatewayOptions {
         let reach = match &self.url {
             Some(url) => Reach::Url(url.clone()),
             None => Reach::Service {
@@ -197,6 +232,7 @@ impl WebhookOptions {
         let namespace = self.namespace.as_deref().unwrap_or(namespace);
         GatewayOptions {
             name: self.name.clone(),
+            installation: format!("{namespace}/{of}"),
             namespace: namespace.to_owned(),
             secret: self.secret.clone(),
             reach,
@@ -205,42 +241,120 @@ impl WebhookOptions {
             life: self.cert_life,
             files: None,
             katalogs,
+            callers: orkestra_gateway::Callers::default(),
             user: String::new(),
+            ephemeral: false,
         }
     }
 
-    /// Starts the gateway. Its requests do not depend on leader election.
-    pub(super) async fn start(
+    /// The settings of a process that serves no webhooks.
+    pub(crate) fn unserved(
         &self,
-        bound: Bound,
+        namespace: &str,
+        of: &str,
+        katalogs: Namespaces,
+    ) -> GatewayOptions {
+        GatewayOptions {
+            reach: Reach::Unserved,
+            ..self.options(namespace, of, katalogs)
+        }
+    }
+
+    /// Removes what the webhooks of this installation registered earlier: all of it if they were switched off, and otherwise what has
+    /// another name. A process that has no webhooks by default removes nothing.
+    pub(crate) fn withdraw(&self, serves: bool, lease: &str, context: &Arc<Context>) {
+        if serves || self.switch == Some(Switch::Off) {
+            let namespace = context.cluster.default_namespace();
+            let options = self.options(namespace, lease, Namespaces::All);
+            Withdrawal::of(&options, serves).start(context);
+        }
+    }
+
+    /// The process of a gateway without operators.
+    pub(crate) fn alone(&self) -> String {
+        format!("{}{}", orkestra_gateway::GATEWAY, self.name)
+    }
+
+    /// Starts the gateway of a process, as [`options`](Self::options) has it. Its requests do not depend on leader election.
+    pub(crate) async fn start(
+        &self,
+        (bound, of): (Bound, &str),
         (context, cluster, elects): (&Arc<Context>, &ClusterOptions, bool),
         (directory, listed, katalogs): (Directory, watch::Receiver<bool>, Namespaces),
         (shutdown, stop): (&CancellationToken, &CancellationToken),
     ) -> Result<JoinHandle<()>, Failure> {
-        let cluster = if elects {
-            let connection = client::connect(cluster).await?;
-            Cluster::new(connection.client).in_turn(connection.flow)
-        } else {
-            context.cluster.clone()
-        };
+        let cluster = ungated(context, cluster, elects).await?;
         let address = bound.listener.local_addr();
         let address = address.context("cannot determine the bound address")?;
         tracing::info!(%address, "webhooks listen");
         let options = GatewayOptions {
             files: bound.files,
-            ..self.options(context.cluster.default_namespace(), katalogs)
+            callers: bound.callers,
+            ..self.options(context.cluster.default_namespace(), of, katalogs)
         };
         let ends = (bound.listener, shutdown.clone(), stop.clone());
-        let running = gateway::run(options, context.clone(), cluster, (directory, listed), ends);
+        let running =
+            orkestra_gateway::run(options, context.clone(), cluster, (directory, listed), ends);
         Ok(tasks::named(Task::Webhooks, address).start_needed(stop, running))
     }
+}
+
+/// The cluster for requests that do not depend on leader election.
+async fn ungated(
+    context: &Context,
+    cluster: &ClusterOptions,
+    elects: bool,
+) -> Result<Cluster, Failure> {
+    if !elects {
+        return Ok(context.cluster.clone());
+    }
+    let connection = client::connect(cluster).await?;
+    Ok(Cluster::new(connection.client).in_turn(connection.flow))
+}
+
+/// Returns the settings of a process that runs Katalogs of files and keeps their policies while it runs.
+pub(crate) fn of_files(installation: &str, namespace: &str) -> GatewayOptions {
+    GatewayOptions {
+        name: OF_FILES.to_owned(),
+        installation: installation.to_owned(),
+        namespace: namespace.to_owned(),
+        secret: String::new(),
+        reach: Reach::Unserved,
+        conversion: false,
+        author_check: AuthorCheck::default(),
+        life: Duration::ZERO,
+        files: None,
+        katalogs: Namespaces::All,
+        callers: orkestra_gateway::Callers::default(),
+        user: String::new(),
+        ephemeral: true,
+    }
+}
+
+/// Starts to keep policies in a process that serves no webhooks.
+pub(crate) async fn keep_policies(
+    options: GatewayOptions,
+    (context, cluster, elects): (&Arc<Context>, &ClusterOptions, bool),
+    katalogs: (Directory, watch::Receiver<bool>),
+    (shutdown, stop): (&CancellationToken, &CancellationToken),
+) -> Result<JoinHandle<()>, Failure> {
+    let cluster = ungated(context, cluster, elects).await?;
+    let ends = (shutdown.clone(), stop.clone());
+    let running = orkestra_gateway::run_policies(options, context.clone(), cluster, katalogs, ends);
+    Ok(tasks::named(Task::WebhookConfigurations, "policies").start(running))
 }
 
 /// True if this process runs in a Pod.
 ///
 /// Source: Kubernetes, "Accessing the API from a Pod".
-fn is_in_pod() -> bool {
+pub(crate) fn is_in_pod() -> bool {
     std::env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+}
+
+fn parse_network(text: &str) -> Result<Network, String> {
+    Network::parse(text).ok_or_else(|| {
+        format!("`{text}` is not a network: expected an address and a prefix length, such as 10.0.0.4/32")
+    })
 }
 
 fn parse_url(text: &str) -> Result<String, String> {

@@ -23,7 +23,7 @@ struct Function {
 }
 
 /// Every source of the workspace, tests included, with its text.
-pub(super) fn all_sources() -> Vec<(PathBuf, String)> {
+pub(crate) fn all_sources() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     for folder in ["src", "crates", "bench", "tests"] {

@@ -1,13 +1,9 @@
 //! Tests of the source files: rules for structure, names, length and wording.
 
-mod imports;
 mod length;
-mod names;
-mod paths;
+mod links;
 mod prose;
-mod rooms;
-mod siblings;
-mod walk;
+mod waits;
 
 use std::path::{Path, PathBuf};
 
@@ -29,12 +25,13 @@ const CLIENTS: [&str; 3] = ["kube::Client", "use kube::{", "kube::Api"];
 
 /// What may use the client itself: what builds it, commands at the desk, and leader election, whose connection is its own so that
 /// nothing else delays the renewal of the Lease.
-const CLIENT_USERS: [&str; 5] = [
+const CLIENT_USERS: [&str; 6] = [
     "src/cli",
-    "src/e2e",
-    "src/lead",
-    "src/runtime/context",
-    "src/support",
+    "crates/author/src/e2e",
+    "crates/cluster/src",
+    "crates/operator/src/context",
+    "crates/admin/src/operate",
+    "crates/admin/src/support",
 ];
 
 /// Every source of a folder that is no test, with its text up to its tests.
@@ -43,7 +40,8 @@ fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
-            if name != "tests" && !path.ends_with("src/sources") {
+            if name != "tests" && path != Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sources")
+            {
                 sources(&path, found);
             }
         } else if path.extension().is_some_and(|end| end == "rs")
@@ -72,14 +70,13 @@ fn crates() -> Vec<(String, PathBuf)> {
 fn tasks_start_in_the_module_tasks_alone() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    for folder in [
-        "src",
-        "crates/cluster/src",
-        "crates/ground/src",
-        "crates/guard/src",
-        "crates/sources/src",
-    ] {
-        sources(&root.join(folder), &mut found);
+    // Tools that are not shipped start tasks as they like. `object` has a thread with a larger stack for deep trees, and waits for it;
+    // `registry` runs programs that keep credentials.
+    let others = ["testbed", "testkit", "release", "object", "registry"];
+    for (name, folder) in crates() {
+        if !others.contains(&&*name) {
+            sources(&folder, &mut found);
+        }
     }
     found.retain(|(path, _)| !path.starts_with(root.join("crates/ground/src/tasks")));
     assert!(found.len() > 100, "{}", found.len());
@@ -114,7 +111,11 @@ fn tasks_start_in_the_module_tasks_alone() {
 fn a_controller_makes_requests_through_cluster_alone() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    sources(&root.join("src"), &mut found);
+    for (name, folder) in crates() {
+        if name != "testbed" {
+            sources(&folder, &mut found);
+        }
+    }
     let uses_client = |text: &str| CLIENTS.iter().any(|name| text.contains(name));
     for folder in CLIENT_USERS {
         let folder = root.join(folder);
@@ -144,5 +145,5 @@ fn a_controller_makes_requests_through_cluster_alone() {
 
 #[test]
 fn the_committed_table_of_tasks_is_current() {
-    crate::testing::assert_document("docs/tasks.md", &markdown());
+    orkestra_testkit::assert_document("docs/operate/tasks.md", &markdown());
 }

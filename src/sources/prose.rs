@@ -48,7 +48,7 @@ const NAMES: [(&str, &str); 9] = [
 ];
 
 /// Files below `folder` whose names end in `end`.
-fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
+pub(crate) fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -145,17 +145,11 @@ fn replaced(path: &Path, number: usize, line: &str) -> Vec<String> {
 fn documents_and_messages_use_the_words_of_the_glossary() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (mut documents, mut sources) = (Vec::new(), Vec::new());
-    for folder in ["docs", "charts", "examples", "crates/core/src/diagnostics"] {
-        files(&root.join(folder), ".md", &mut documents);
-    }
-    documents.extend(
-        [
-            "README.md",
-            "ARCHITECTURE.md",
-            "CONTRIBUTING.md",
-            "CHANGELOG.md",
-        ]
-        .map(|name| root.join(name)),
+    super::links::documents(&mut documents);
+    files(
+        &root.join("crates/language/src/diagnostics"),
+        ".md",
+        &mut documents,
     );
     for folder in ["src", "crates"] {
         files(&root.join(folder), ".rs", &mut sources);
@@ -235,4 +229,31 @@ fn code_is_no_prose() {
         .map(|line| has(line, "told"))
         .collect();
     assert_eq!(found, [false, true, true]);
+}
+
+/// `onReconcile` is how documents and examples keep children as declared; other forms are for older documents.
+#[test]
+fn children_are_kept_as_declared_in_one_way() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut shown = Vec::new();
+    super::links::documents(&mut shown);
+    for folder in [
+        "examples",
+        "crates/author/src/init",
+        "docs/reference/samples",
+    ] {
+        files(&root.join(folder), ".yaml", &mut shown);
+    }
+    let elsewhere = ["docs/reference/older-documents.md", "CHANGELOG.md"];
+    shown.retain(|path| !elsewhere.iter().any(|name| *path == root.join(name)));
+    assert!(shown.len() > 150, "{}", shown.len());
+    let has = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.contains("reconcile: true")
+    };
+    let found: Vec<_> = shown.iter().filter(|path| has(path)).collect();
+    assert!(
+        found.is_empty(),
+        "declare them under `onReconcile`: {found:#?}"
+    );
 }

@@ -37,7 +37,7 @@ async fn children_belong_to_the_set_of_their_resource_and_kubectl_refuses_it() -
     let mark = Scenario::mark()?;
     waters::pond(&scenario, "deep", &json!({ "depth": "3" })).await?;
     let pond = scenario.objects("ponds").until_ready("deep").await?;
-    scenario.until_logged().await?;
+    scenario.until_idle().await?;
 
     the_resource_and_its_children_name_the_set(&scenario, &pond).await?;
     all_of_it_is_in_the_writes_that_are_made_anyway(&scenario, mark)?;
@@ -49,7 +49,7 @@ async fn the_resource_and_its_children_name_the_set(
     scenario: &Scenario,
     pond: &Value,
 ) -> Result<()> {
-    let expected = orkestra_core::api::apply_set::id(
+    let expected = orkestra_language::api::apply_set::id(
         "deep",
         Some(&scenario.namespace),
         "Pond",

@@ -1,21 +1,24 @@
 //! `autoscale`: an operator's workers, queue depth and resync, and a Deployment's replicas, are changed by conditions.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use orkestra::meta::{Directory, Feed, FileError, Namespaces, OperatorView, Runtime};
-use orkestra::metrics::Metrics;
-use orkestra::runtime::OperatorStatus;
-use orkestra::runtime::context::{Context, Faults};
+use jiff::Timestamp;
 use orkestra_cluster::client::flow::Flow;
+use orkestra_controller::{Directory, Feed, FileError, Namespaces, OperatorView, Runtime};
+use orkestra_ground::Clock;
+use orkestra_operator::OperatorStatus;
+use orkestra_operator::context::{Context, Faults};
+use orkestra_operator::metrics::Metrics;
 use parking_lot::{Condvar, Mutex};
 use serde_json::json;
 use testbed::eventually;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::scenario::{LIMIT, Scenario, input, is_observed};
+use crate::scenario::{LIMIT, Scenario, input, is_observed, until_unchanged};
 use crate::{seed, waters};
 
 /// The time that a test waits to show that nothing happens.
@@ -78,6 +81,8 @@ struct Engine {
     metrics: Metrics,
     directory: Directory,
     sluice: Keeper,
+    /// How often the clock was read.
+    looks: Arc<AtomicU64>,
     shutdown: CancellationToken,
     run: JoinHandle<Result<bool, FileError>>,
 }
@@ -91,6 +96,12 @@ impl Engine {
             // The runtime's other tasks continue meanwhile.
             tokio::task::block_in_place(|| before.pass(operator));
         });
+        let looks = Arc::new(AtomicU64::new(0));
+        let count = looks.clone();
+        context.clock = Clock::new(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            Timestamp::now()
+        });
         let metrics = context.metrics.clone();
         let shutdown = CancellationToken::new();
         let runtime = Runtime::new(Arc::new(context));
@@ -101,6 +112,7 @@ impl Engine {
             metrics,
             directory,
             sluice: Keeper(sluice),
+            looks,
             shutdown,
             run,
         })
@@ -186,7 +198,14 @@ async fn a_queue_of_its_own_is_not_enough(scenario: &Scenario, engine: &Engine) 
             status.queue_depth == DEMOS - 1
         })
         .await?;
-    tokio::time::sleep(QUIET).await;
+    // The autoscaler reads the clock in each evaluation.
+    let before = engine.looks.load(Ordering::Relaxed);
+    eventually("the autoscaler evaluates", LIMIT, async || {
+        let looks = engine.looks.load(Ordering::Relaxed) - before;
+        ensure!(looks > 40, "the clock was read {looks} times");
+        Ok(Some(()))
+    })
+    .await?;
     assert_eq!(
         engine.value("orkestra_autoscale_overrides_total", "demo")?,
         0
@@ -262,10 +281,8 @@ async fn a_shorter_resync_counts_while_it_is_asked_for_and_the_declared_one_agai
     scenario.objects("lakes").until_ready("deep").await?;
     // A pass that is already due still runs.
     let rests = async || {
-        eventually("the lake has no passes", LIMIT, async || {
-            let passes = engine.passes("lake")?;
-            tokio::time::sleep(QUIET).await;
-            Ok((engine.passes("lake")? == passes).then_some(()))
+        until_unchanged("the lake has no passes", QUIET, async || {
+            engine.passes("lake")
         })
         .await
     };
@@ -319,14 +336,27 @@ async fn a_deployment_gets_more_and_fewer_pods_by_conditions_and_keeps_them_over
         .until("north", "is observed", LIMIT, is_observed)
         .await?;
     scenario.kubectl(&["scale", "deployment/north-pump", "--replicas=3"])?;
-    tokio::time::sleep(QUIET).await;
+    // Drift of another field is corrected, and the count is left alone.
+    let image = "/spec/template/spec/containers/0/image";
+    let declared = json!("registry.example/pump:1");
+    let name = pumps.fetch("north-pump").await?;
+    let name = &name.pointer("/spec/template/spec/containers/0/name");
+    let containers = json!([{ "name": name, "image": "registry.example/other:1" }]);
+    let other = json!({ "spec": { "template": { "spec": { "containers": containers } } } });
+    let changed = pumps.patch("north-pump", &other).await?;
+    let generation = changed["metadata"]["generation"].as_i64();
+    pumps
+        .until("north-pump", "is corrected", LIMIT, |pump| {
+            pump["metadata"]["generation"].as_i64() > generation
+                && pump.pointer(image) == Some(&declared)
+        })
+        .await?;
     until(3).await?;
 
     scenario.terminate()?;
     scenario.start().await?;
     scenario.katalog_is("waters", "True", "Running").await?;
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, QUIET).await?;
+    waters::ensure_no_writes(&scenario).await?;
     until(3).await?;
     ponds
         .patch("north", &json!({ "spec": { "load": 10 } }))

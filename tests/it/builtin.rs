@@ -1,7 +1,5 @@
 //! Operators of built-in kinds: the objects that they select, the marks that they set on them, and how they release them.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use testbed::eventually;
@@ -11,8 +9,6 @@ use crate::waters;
 
 const CLEANUP: &str = "orkestra.orkspace.io/cleanup";
 const MANAGED: &str = "/metadata/labels/orkestra.orkspace.io~1managed";
-/// The time that a test waits to show that nothing happens.
-const QUIET: Duration = Duration::from_secs(2);
 
 /// Returns a Deployment without pods, with those labels.
 fn deployment(name: &str, labels: &Value) -> Value {
@@ -42,7 +38,7 @@ async fn running(prefix: &str, katalog: &str) -> Result<Scenario> {
 /// Checks that since `since` no request of the controller was refused for a missing permission, and that it wrote no status but
 /// those of Katalogs.
 async fn is_within_its_rights(scenario: &Scenario, since: testbed::Mark) -> Result<()> {
-    scenario.until_logged().await?;
+    scenario.until_idle().await?;
     let mut requests = scenario.requests_since(since)?;
     requests.retain(|one| {
         let writes_status = one.subresource == "status" && one.resource != "katalogs";
@@ -94,7 +90,7 @@ async fn deployments_with_the_label_are_operated_and_nothing_else() -> Result<()
 async fn nothing_else_is_operated(scenario: &Scenario, system: &Objects, far: &str) -> Result<()> {
     let deployments = scenario.objects("deployments");
     // The children of `web` have the label too, but are not operated; nor are objects without it or in another namespace.
-    scenario.until_settled(QUIET, LIMIT).await?;
+    scenario.until_settled().await?;
     deployments.fetch("web-canary").await?;
     ensure!(deployments.get("web-canary-canary").await?.is_none());
     for (objects, name) in [(&deployments, "plain"), (system, far)] {
@@ -141,6 +137,7 @@ async fn a_deleted_deployment_ends_with_its_children(
     deployments.delete("web").await?;
     deployments.until_gone("web", LIMIT).await?;
     maps.until_gone("web-facts", LIMIT).await?;
+    scenario.until_idle().await?;
     let writes = scenario.writes_since(mark)?;
     let ended = writes.iter().any(|write| {
         (

@@ -1,7 +1,5 @@
 //! Certificates of Ingresses, and pod templates of every kind that change with the Secrets that they use.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
@@ -29,6 +27,7 @@ async fn an_ingress_gets_its_certificate_first_keeps_it_and_takes_it_along() -> 
     for part in ["tls.crt", "tls.key", "ca.crt"] {
         ensure!(first["data"][part].is_string(), "{part} is missing");
     }
+    scenario.until_idle().await?;
     let writes = scenario.writes_since(start)?;
     let place = |resource: &str, name: &str| {
         let is_it = |write: &testbed::AuditEvent| write.resource == resource && write.name == name;
@@ -45,8 +44,7 @@ async fn an_ingress_gets_its_certificate_first_keeps_it_and_takes_it_along() -> 
 
     scenario.kill9()?;
     scenario.start().await?;
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
+    waters::ensure_no_writes(&scenario).await?;
 
     // Another host changes the Secret in place. A Secret is deleted together with its Ingress.
     let domain = json!({ "spec": { "domain": "example.net" } });
@@ -90,8 +88,7 @@ async fn every_kind_with_pods_that_are_exchanged_rolls_with_what_they_use() -> R
     }
     scenario.terminate()?;
     scenario.start().await?;
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
+    waters::ensure_no_writes(&scenario).await?;
     secrets.patch("login", &login("dHdv")).await?;
     for ((plural, template), before) in kinds.into_iter().zip(marks) {
         let pointer = format!("{template}{HASH}");

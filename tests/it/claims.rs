@@ -1,11 +1,9 @@
 //! Claims to a kind: of several Katalogs, or of entries for several versions of a CRD, only one reconciles.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::scenario::{LIMIT, Objects, Scenario, input};
+use crate::scenario::{LIMIT, Objects, Scenario, input, until_next_second};
 use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -23,7 +21,7 @@ async fn of_two_katalogs_with_one_kind_the_older_runs_it_and_the_younger_takes_o
     scenario.apply(&elder)?;
     scenario.katalog_is("elder", "True", "Running").await?;
     // A creation timestamp counts whole seconds.
-    tokio::time::sleep(Duration::from_millis(1100)).await;
+    until_next_second().await?;
     scenario.apply(&younger)?;
     let refused = scenario.katalog_is("younger", "False", "Conflict").await?;
     let row = waters::row(&refused, "pond").cloned().unwrap_or_default();
@@ -102,7 +100,7 @@ pub(crate) async fn of_two_versions_of_a_crd_one_reconciles_and_the_other_says_w
     );
     old.patch("north", &json!({ "spec": { "colour": "brown" } }))
         .await?;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    scenario.until_handled(&old, "north").await?;
     assert_eq!(
         waters::names(&waters::managed(maps.list().await?)),
         ["north-new"]

@@ -1,7 +1,5 @@
 //! The lifecycle of a CRD with an operator: the CRD is missing, installed, terminating, missing, and installed again.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use serde_json::json;
 use testbed::ControlPlane;
@@ -85,10 +83,9 @@ pub(crate) async fn a_crd_may_come_and_go_and_come_back() -> Result<()> {
         .await?;
     scenario.katalog_is("garden", "False", "Waiting").await?;
     // Wait for the passes that the first events of the pond's children cause.
-    scenario
-        .until_settled(Duration::from_secs(2), LIMIT)
-        .await?;
-    let (process, passes) = (scenario.pid(), scenario.passes("pond").await?);
+    scenario.until_settled().await?;
+    let passes = scenario.until_idle().await?.passes("pond")?;
+    let process = scenario.pid();
 
     a_life(&scenario).await?;
     let series = orchard_series(&scenario).await?;

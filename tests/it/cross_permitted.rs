@@ -88,6 +88,62 @@ async fn a_secret_that_an_operator_of_another_katalog_operates_is_not_read() -> 
     scenario.check_running()
 }
 
+/// Returns a Katalog `name` in a namespace, whose entry `crd` of that kind has these further fields.
+fn katalog(namespace: &str, name: &str, (crd, kind): (&str, &str), more: &Value) -> String {
+    let mut entry = json!({
+        "apiTypes": { "group": "GROUP", "version": "v1alpha1", "kind": kind, "plural": format!("{}s", kind.to_lowercase()) },
+    });
+    for (field, value) in more.as_object().into_iter().flatten() {
+        entry[field] = value.clone();
+    }
+    json!({
+        "apiVersion": "orkestra.orkspace.io/v1", "kind": "Katalog",
+        "metadata": { "name": name, "namespace": namespace },
+        "spec": { "crds": { crd: entry } },
+    })
+    .to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_team_is_read_only_by_its_full_name_and_where_it_opts_in() -> Result<()> {
+    let mut scenario = Scenario::new("teams").await?;
+    let theirs = waters::second_namespace(&scenario.client).await?;
+    let reader = |crd: &str| {
+        let cross = json!([{ "crd": crd, "as": "lake", "selector": { "name": "spring", "namespace": theirs } }]);
+        let map = json!([{ "name": "{{ .metadata.name }}-found", "data": { "depth": "{{ .cross.lake.spec.depth }}" } }]);
+        let more =
+            json!({ "operatorBox": { "cross": cross, "onReconcile": { "configMaps": map } } });
+        katalog("NAMESPACE", "readers", ("pond", "Pond"), &more)
+    };
+    let owner = katalog(&theirs, "lakes", ("lake", "Lake"), &json!({}));
+    scenario.grant(&reader("lake")).await?;
+    scenario.grant(&owner).await?;
+    scenario.install(&waters::crds()?).await?;
+    scenario.arguments = vec![format!("--namespace={theirs}")];
+    scenario.start().await?;
+    let spring = waters::resource(&scenario, "Lake", "spring", &json!({ "depth": "17" }));
+    let lakes = scenario.objects_in(&theirs, "lakes");
+    lakes.create(&spring).await?;
+    let owners = scenario.objects_in(&theirs, "katalogs");
+    let owner: Value = serde_json::from_str(&scenario.text(&owner))?;
+    owners.create(&owner).await?;
+    scenario.apply(&reader("lake"))?;
+    waters::pond(&scenario, "north", &json!({})).await?;
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    // A bare name is one of the reader's own namespace: any user could take it elsewhere.
+    until_refused(&ponds, "in full: `namespace/katalog/crd`").await?;
+    // In full it is that Katalog's, which does not permit it.
+    scenario.apply(&reader(&format!("{theirs}/lakes/lake")))?;
+    until_refused(&ponds, "crossAccess: true").await?;
+    ensure!(maps.get("north-found").await?.is_none());
+    let permitted = json!({ "spec": { "crds": { "lake": { "crossAccess": true } } } });
+    owners.patch("lakes", &permitted).await?;
+    maps.until_equal("north-found", "/data/depth", json!("17"), LIMIT)
+        .await?;
+    ponds.until_ready("north").await?;
+    scenario.check_running()
+}
+
 /// Waits until the pond's read is refused with a message that contains `reason`, such as a namespace.
 async fn until_refused(ponds: &Objects, reason: &str) -> Result<Value> {
     ponds

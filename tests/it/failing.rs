@@ -1,7 +1,5 @@
 //! Failures: a failed child does not block others, several failing resources degrade their operator, and each change is reported.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use testbed::eventually;
@@ -86,16 +84,21 @@ pub(crate) async fn children_that_fail_keep_no_other_from_being_written_and_each
 async fn the_status_names_all_three(lakes: &Objects) -> Result<()> {
     let failed = lakes
         .until("deep", "reports all three", LIMIT, |lake| {
-            condition(lake, "Ready").is_some_and(|ready| {
-                let message = waters::text(ready, "/message");
-                ready["status"] == "False"
-                    && ["No Name At All", "nowhere-at-all/deep-depth", "/deep-shore"]
-                        .iter()
-                        .all(|part| message.contains(part))
+            condition(lake, "Reconciling").is_some_and(|reconciling| {
+                let message = waters::text(reconciling, "/message");
+                ["No Name At All", "nowhere-at-all/deep-depth", "/deep-shore"]
+                    .iter()
+                    .all(|part| message.contains(part))
             })
         })
         .await?;
+    // `Ready` names the first of them, and counts the others.
     let ready = condition(&failed, "Ready").context("no condition")?;
+    ensure!(ready["status"] == "False", "{ready}");
+    ensure!(
+        waters::text(ready, "/message").ends_with("; and 2 more"),
+        "{ready}"
+    );
     // The transient failure determines the reason, because the pass is retried.
     ensure!(ready["reason"] == "NamespaceMissing", "{ready}");
     ensure!(condition(&failed, "Stalled").is_none(), "{failed}");
@@ -160,7 +163,6 @@ pub(crate) async fn an_operator_is_degraded_and_recovers_and_each_is_reported_on
     ensure!(page["state"] == "degraded", "{page}");
 
     the_operator_recovers(&scenario, &lakes).await?;
-    tokio::time::sleep(Duration::from_secs(1)).await;
     scenario.check_running()
 }
 

@@ -1,7 +1,5 @@
 //! Fields that an autoscaler releases are applied again, and an empty map that another field manager applies owns no fields.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use serde_json::{Value, json};
 
@@ -104,9 +102,7 @@ async fn replicas_are_given_back_when_the_autoscaler_is_gone() -> Result<()> {
     websites
         .until("hello", "is autoscaled", LIMIT, is_autoscaled)
         .await?;
-    scenario
-        .until_settled(Duration::from_secs(1), LIMIT)
-        .await?;
+    scenario.until_settled().await?;
     scalers.delete("hello").await?;
     given_back(&scenario, 7).await
 }

@@ -3,7 +3,6 @@
 use std::future::ready;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use axum::{Router, routing::get};
@@ -197,7 +196,7 @@ pub(crate) async fn ork_run_applies_what_files_name_follows_their_changes_and_re
     maps.fetch("north-pond").await?;
     // No finalizer delays the deletion.
     ponds.delete("north").await?;
-    ponds.until_gone("north", Duration::from_secs(5)).await
+    ponds.until_gone("north", LIMIT).await
 }
 
 /// Checks that the first objects were applied in the order of their dependencies.

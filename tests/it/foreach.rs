@@ -37,6 +37,7 @@ async fn children_follow_the_elements_of_lists_and_maps() -> Result<()> {
         )
         .await?;
     groves.until_ready("elms").await?;
+    scenario.until_idle().await?;
     let mut writes = scenario.writes_since(mark)?;
     writes.retain(|write| write.resource == "configmaps");
     assert_eq!(writes.len(), 0, "{writes:?}");

@@ -73,6 +73,7 @@ async fn a_forged_inventory_is_reported_ignored_and_corrected() -> Result<()> {
         .await?;
     scenario.apply(&input("garden/orchard.yaml")?.replace("north", "south"))?;
     orchards.until_ready("south").await?;
+    scenario.until_idle().await?;
     let requests = scenario.requests_since(mark)?;
     let foreign = |resource: &str| !["orchards", "configmaps", "katalogs"].contains(&resource);
     let asked: Vec<&str> = requests

@@ -4,6 +4,9 @@
 
 mod apply_sets;
 mod autoscale;
+mod awaited;
+mod backups;
+mod broken;
 mod builtin;
 mod certificates;
 mod chaos;
@@ -18,6 +21,7 @@ mod crd_life;
 mod cross;
 mod cross_permitted;
 mod declared;
+mod definitions;
 mod deletion;
 mod depends;
 mod diff;
@@ -35,24 +39,27 @@ mod flow;
 mod foreach;
 mod forged;
 mod gateway;
-#[path = "../../crates/core/tests/generate/mod.rs"]
+#[path = "../../crates/engine/tests/generate/mod.rs"]
 mod generate;
 mod generations;
 mod gitops;
 mod gitops_folder;
 mod gitops_tools;
 mod guarantees;
+mod history;
+mod hooks;
 mod hostile;
 mod http;
 mod install;
 mod installations;
-#[path = "../../crates/core/tests/judge/mod.rs"]
+#[path = "../../crates/engine/tests/judge/mod.rs"]
 mod judge;
 mod kinds;
 mod komposer;
-#[path = "../../crates/core/tests/kstatus/mod.rs"]
+#[path = "../../crates/engine/tests/kstatus/mod.rs"]
 mod kstatus;
 mod leaders;
+mod managed_crds;
 mod markers;
 mod matrix;
 mod motifs;
@@ -66,6 +73,7 @@ mod orders;
 mod orphans;
 mod outage;
 mod panics;
+mod plan;
 mod policies;
 mod private;
 mod prune;

@@ -1,7 +1,6 @@
 //! Values of Secrets are not disclosed: neither in logs at debug level, Events, statuses and pages, nor in output of `ork render`.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -112,8 +111,11 @@ async fn rendered(scenario: &Scenario, secrets: &Objects) -> Result<String> {
     Ok(reported)
 }
 
+/// Returns the message with all failures: `Ready` names the first one only.
 fn message(pond: &Value) -> &str {
-    condition(pond, "Ready").map_or("", |ready| waters::text(ready, "/message"))
+    condition(pond, "Stalled")
+        .or_else(|| condition(pond, "Reconciling"))
+        .map_or("", |ready| waters::text(ready, "/message"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -152,7 +154,7 @@ async fn values_of_secrets_are_disclosed_nowhere() -> Result<()> {
             now["data"] != before["data"]
         })
         .await?;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    scenario.until_idle().await?;
     markers.extend(self::markers(&secrets).await?);
     ensure!(
         markers.contains(PLANTED) && markers.len() > 20,

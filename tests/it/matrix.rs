@@ -2,16 +2,14 @@
 //!
 //! Source: language reference, lifecycle blocks.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
+use testbed::eventually;
 
 use crate::scenario::{LIMIT, Objects, Scenario};
+use crate::waters;
 
 const CRDS: [&str; 1] = ["lifecycle/grove-crd.yaml"];
-/// The time to wait for an unexpected write.
-const QUIET: Duration = Duration::from_secs(2);
 /// A finalizer of another controller: it keeps the resource after Orkestra has removed its own finalizer.
 const HOLD: &str = "example.org/hold";
 
@@ -124,9 +122,7 @@ async fn every_cell_of_the_lifecycle_blocks_is_as_the_language_says() -> Result<
         .await?;
     live(&groves, "closed", "no").await?;
 
-    for attempt in 0.. {
-        // Wait long enough for an unexpected write to show up.
-        tokio::time::sleep(QUIET).await;
+    let ensure_right = async || {
         let mut wrong = Vec::new();
         for (event, child, wanted) in cells() {
             let found = becomes(maps.get(&child).await?.as_ref());
@@ -134,12 +130,13 @@ async fn every_cell_of_the_lifecycle_blocks_is_as_the_language_says() -> Result<
                 wrong.push(format!("{event}: {child} is {found:?}, not {wanted:?}"));
             }
         }
-        if wrong.is_empty() {
-            break;
-        }
-        ensure!(attempt < 8, "{}", wrong.join("\n"));
-    }
-    Ok(())
+        ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+        Ok(Some(()))
+    };
+    eventually("each cell is right", LIMIT, async || ensure_right().await).await?;
+    // Another pass of each grove changes nothing.
+    waters::ensure_no_writes(&scenario).await?;
+    ensure_right().await.map(drop)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -178,6 +175,7 @@ async fn every_entry_of_on_delete_is_done_or_skipped_as_its_gate_says() -> Resul
     ] {
         assert_eq!(maps.get(child).await?.is_some(), there, "{child}");
     }
+    scenario.until_idle().await?;
     let writes = scenario.writes_since(mark)?;
     let mut jobs: Vec<&str> = writes
         .iter()

@@ -1,7 +1,5 @@
 //! Names of children that other objects have: such an object is not changed or deleted, unless the Katalog declares `adopt`.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
@@ -51,7 +49,7 @@ async fn an_object_that_somebody_else_made_is_neither_changed_nor_deleted() -> R
         ponds.delete(name).await?;
         ponds.until_gone(name, LIMIT).await?;
     }
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    scenario.until_idle().await?;
     let after = [
         waters::version(&maps, "kept-theirs").await?,
         waters::version(&maps, "once-theirs").await?,

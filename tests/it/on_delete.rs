@@ -61,6 +61,7 @@ async fn an_end_continues_step_by_step_across_a_restart_and_runs_each_job_once()
     for job in ["elms-drain", "elms-last"] {
         jobs.until_gone(job, LIMIT).await?;
     }
+    scenario.until_idle().await?;
     let writes = scenario.writes_since(mark)?;
     let mut made: Vec<&str> = writes
         .iter()

@@ -1,14 +1,10 @@
 //! Several operators in one process: a change or removal of one does not affect the others.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::scenario::{LIMIT, Scenario, input};
+use crate::scenario::{LIMIT, Metrics, Scenario, input};
 
-/// The time to wait for an unexpected write.
-const QUIET: Duration = Duration::from_secs(3);
 const CRDS: [&str; 2] = ["garden/orchard-crd.yaml", "garden/pond-crd.yaml"];
 const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
 const MANAGED: &str = "orkestra.orkspace.io/managed";
@@ -57,13 +53,20 @@ async fn of_the_pond(scenario: &Scenario) -> Result<Vec<(String, String)>> {
     Ok(all)
 }
 
+/// Waits until the passes that the first events of the children cause have ended, and returns the metrics of that moment.
+async fn rested(scenario: &Scenario) -> Result<Metrics> {
+    scenario.until_settled().await?;
+    scenario.until_idle().await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_edited_template_changes_the_children_of_its_entry_and_nothing_else() -> Result<()> {
     let mut scenario = garden("edit").await?;
     let pond = of_the_pond(&scenario).await?;
-    let passes = scenario.passes("pond").await?;
+    let metrics = rested(&scenario).await?;
+    let passes = metrics.passes("pond")?;
     ensure!(passes > 0.0, "the pond was never reconciled");
-    let orchard_passes = scenario.passes("orchard").await?;
+    let orchard_passes = metrics.passes("orchard")?;
     let maps = scenario.objects("configmaps");
     let ladder = maps.fetch("north-ladder").await?;
     let process = scenario.pid();
@@ -78,7 +81,7 @@ async fn an_edited_template_changes_the_children_of_its_entry_and_nothing_else()
         .await?;
     scenario.objects("orchards").until_ready("north").await?;
     scenario.katalog_is("garden", "True", "Running").await?;
-    tokio::time::sleep(QUIET).await;
+    scenario.until_idle().await?;
 
     assert_eq!(of_the_pond(&scenario).await?, pond);
     assert!(
@@ -127,7 +130,7 @@ async fn an_entry_removed_stops_that_operator_alone_and_releases_its_resources()
             .is_empty(),
         "the pond has no metrics"
     );
-    let passes = scenario.passes("orchard").await?;
+    let passes = rested(&scenario).await?.passes("orchard")?;
     let process = scenario.pid();
 
     scenario.apply(&without_pond()?)?;
@@ -154,12 +157,11 @@ async fn an_entry_removed_stops_that_operator_alone_and_releases_its_resources()
     assert_eq!(scenario.pid(), process);
     scenario.check_running()?;
 
-    // No operator reconciles the pond any more; the orchard is still reconciled.
-    maps.delete("north-basket").await?;
+    // No operator reconciles the pond any more; the orchard is still reconciled, and its watch reports the deletions in order.
     maps.delete("east-water").await?;
+    maps.delete("north-basket").await?;
     maps.until_equal("north-basket", "/data/fruit", json!("quince"), LIMIT)
         .await?;
-    tokio::time::sleep(QUIET).await;
     assert_eq!(maps.get("east-water").await?, None);
     ponds.delete("east").await?;
     ponds.until_gone("east", LIMIT).await
@@ -170,7 +172,6 @@ async fn an_entry_removed_while_the_controller_is_down_is_released_when_it_is_ba
     let mut scenario = garden("away").await?;
     scenario.terminate()?;
     scenario.apply(&without_pond()?)?;
-    tokio::time::sleep(Duration::from_millis(500)).await;
     ensure!(
         has_finalizer(&scenario.objects("ponds").fetch("east").await?),
         "the pond was released without a controller"

@@ -8,7 +8,7 @@ use orkestra_ground::tasks::Task;
 use serde_json::json;
 use testbed::{AuditEvent, eventually};
 
-use crate::scenario::{LIMIT, Scenario, input};
+use crate::scenario::{LIMIT, Scenario, input, pause};
 use crate::waters;
 
 const PONDS: usize = 20;
@@ -119,7 +119,7 @@ pub(crate) async fn a_killed_api_server_pauses_everything_and_its_return_is_no_s
     // The restarted task that probes the API server must notice its return.
     scenario.restart_task(Task::Probe).await?;
     let passes = scenario.passes("pond").await?;
-    tokio::time::sleep(AWAY).await;
+    pause(AWAY).await;
     ensure_truth(&scenario).await?;
     ensure!(
         (scenario.passes("pond").await? - passes).abs() < 0.5,

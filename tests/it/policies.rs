@@ -146,6 +146,7 @@ fn the_shipped_network_policy_allows_what_is_needed_and_nothing_else() -> Result
 fn installed(value: &str) -> Result<Vec<Value>> {
     let mut ork = std::process::Command::new(env!("CARGO_BIN_EXE_ork"));
     ork.args(["install", "--dry-run=client", "--set", value]);
+    ork.env("ORK_IMAGE", "registry.invalid/orkestra");
     let text = crate::scenario::printed(&ork.output()?, "ork")?;
     Ok(serde_saphyr::from_multiple::<Value>(&text)?)
 }

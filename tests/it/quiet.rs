@@ -8,8 +8,9 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use testbed::{AuditEvent, eventually};
+use tokio::time::timeout;
 
-use crate::scenario::{Objects, Scenario, input, is_ready};
+use crate::scenario::{LIMIT, Objects, Scenario, input, is_ready};
 use crate::waters;
 
 /// The number of children of one Pond in `tests/inputs/quiet/katalog.yaml`.
@@ -30,12 +31,11 @@ fn about_ponds(mut writes: Vec<AuditEvent>) -> Vec<AuditEvent> {
     writes
 }
 
-/// Returns every status that the Pond `name` had within `window`, starting at the resourceVersion `since`.
+/// Returns every status that the Pond `name` had from the resourceVersion `since` to the resourceVersion `last`.
 async fn statuses(
     scenario: &Scenario,
     name: &str,
-    since: &str,
-    window: Duration,
+    (since, last): (&str, &str),
 ) -> Result<BTreeSet<String>> {
     let gvk = GroupVersionKind::gvk(&scenario.group, "v1alpha1", "Pond");
     let ponds: Api<DynamicObject> = Api::namespaced_with(
@@ -44,15 +44,14 @@ async fn statuses(
         &ApiResource::from_gvk(&gvk),
     );
     let params = WatchParams::default().fields(&format!("metadata.name={name}"));
-    let events = ponds
-        .watch(&params, since)
-        .await?
-        .take_until(tokio::time::sleep(window));
-    let mut events = std::pin::pin!(events);
+    let mut events = ponds.watch(&params, since).await?.boxed();
     let mut seen = BTreeSet::new();
-    while let Some(event) = events.try_next().await? {
+    while let Some(event) = timeout(LIMIT, events.try_next()).await?? {
         if let WatchEvent::Added(pond) | WatchEvent::Modified(pond) = event {
             seen.extend(pond.data.get("status").map(Value::to_string));
+            if pond.metadata.resource_version.as_deref() == Some(last) {
+                break;
+            }
         }
     }
     Ok(seen)
@@ -65,8 +64,9 @@ async fn ensure_price_of_one(scenario: &Scenario) -> Result<()> {
     let since = waters::text(&made, "/metadata/resourceVersion").to_owned();
     let ready = scenario.objects("ponds").until_ready("first").await?;
     ensure!(ready["status"]["running"] == 1, "{}", ready["status"]);
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    let states = statuses(scenario, "first", &since, Duration::from_secs(2)).await?;
+    waters::until_counted(scenario).await?;
+    let last = waters::version(&scenario.objects("ponds"), "first").await?;
+    let states = statuses(scenario, "first", (&since, &last)).await?;
     let writes = about_ponds(scenario.writes_since(mark)?);
     println!(
         "a Pond with {CHILDREN} children: {} writes, {} states of its status",
@@ -93,17 +93,10 @@ async fn until_all_ready(scenario: &Scenario) -> Result<()> {
     .await
 }
 
-/// Waits until a controller that was just started has reconciled every Pond, and 12 seconds more for late writes.
+/// Waits until a controller that was just started has reconciled and counted every Pond.
 async fn until_all_looked_at(scenario: &Scenario) -> Result<()> {
-    eventually("each Pond was reconciled", CONVERGED, async || {
-        let passes = scenario.passes("pond").await?;
-        // A float represents this count exactly.
-        ensure!(passes > 49.5, "{passes} passes");
-        Ok(Some(()))
-    })
-    .await?;
-    tokio::time::sleep(Duration::from_secs(12)).await;
-    Ok(())
+    scenario.until_passes("pond", 50.0).await?;
+    waters::until_counted(scenario).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -129,9 +122,7 @@ pub(crate) async fn what_is_as_declared_costs_no_request_a_restart_no_write_and_
         PONDS - 1,
         started.elapsed()
     );
-    scenario
-        .until_settled(Duration::from_secs(10), CONVERGED)
-        .await?;
+    waters::until_counted(&scenario).await?;
 
     ensure_silence(&scenario).await?;
     ensure_unread_annotation_is_free(&scenario).await?;
@@ -142,17 +133,8 @@ pub(crate) async fn what_is_as_declared_costs_no_request_a_restart_no_write_and_
 
 /// Checks that the controller sends no request while nothing changes.
 async fn ensure_silence(scenario: &Scenario) -> Result<()> {
-    let mark = Scenario::mark()?;
-    tokio::time::sleep(WINDOW).await;
-    let mut requests = scenario.requests_since(mark)?;
-    requests.retain(|request| request.verb != "watch");
-    ensure!(
-        requests.is_empty(),
-        "{} requests in {WINDOW:?}:\n{}",
-        requests.len(),
-        waters::lines(&requests)
-    );
-    Ok(())
+    // Something that is asked for again and again would not end.
+    scenario.until_no_requests((WINDOW, CONVERGED)).await
 }
 
 /// Checks that a change of an annotation that no template reads causes no write.
@@ -165,8 +147,10 @@ async fn ensure_unread_annotation_is_free(scenario: &Scenario) -> Result<()> {
             &json!({ "metadata": { "annotations": { "example.org/note": "unread" } } }),
         )
         .await?;
-    tokio::time::sleep(Duration::from_secs(4)).await;
-    let writes = scenario.writes_since(mark)?;
+    // The watch delivers the request for a pass of another Pond later.
+    let ponds = scenario.objects("ponds");
+    scenario.until_handled(&ponds, "p08").await?;
+    let writes = waters::without_repeats(scenario.writes_since(mark)?);
     ensure!(
         writes.is_empty(),
         "a changed annotation causes writes:\n{}",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use testbed::{Guarded, Options, Signal, eventually, free_port, spawn_guarded};
 
 use crate::private::Private;
-use crate::scenario::{LIMIT, Objects, input, is_ready};
+use crate::scenario::{LIMIT, Objects, input, is_ready, pause};
 
 const GROUP: &str = "restarts.example.org";
 
@@ -36,7 +36,7 @@ pub(crate) async fn a_killed_api_server_leaves_the_controller_up_and_it_repairs_
 
     private.cluster.stop_api_server()?;
     // The pause is long enough for several retries of each request, with growing backoff.
-    tokio::time::sleep(Duration::from_secs(8)).await;
+    pause(Duration::from_secs(8)).await;
     ensure!(
         controller.status()?.is_none(),
         "the controller ended without its API server:\n{}",

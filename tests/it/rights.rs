@@ -1,6 +1,6 @@
 //! Permissions: each rule that `ork generate rbac` prints is removed in turn and restored.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -9,9 +9,6 @@ use testbed::eventually;
 
 use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
-
-/// The maximum time until all operators continue after a permission is restored: a refused request is retried after at most 30 s.
-pub(crate) const RECOVERED: Duration = Duration::from_secs(45);
 
 /// The operators that need a permission, and therefore report that it is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +47,8 @@ impl Case {
         let spec = json!({ "colour": case.paint() });
         waters::pond(&case.scenario, "north", &spec).await?;
         waters::lake(&case.scenario, "north", &spec).await?;
-        case.until_followed("pond", LIMIT).await?;
-        case.until_followed("lake", LIMIT).await?;
+        case.until_followed("pond").await?;
+        case.until_followed("lake").await?;
         Ok(case)
     }
 
@@ -95,16 +92,16 @@ impl Case {
     }
 
     /// Waits until the operator's resource has the newest colour in its children and its status.
-    pub(crate) async fn until_followed(&self, operator: &str, limit: Duration) -> Result<()> {
+    pub(crate) async fn until_followed(&self, operator: &str) -> Result<()> {
         let wanted = json!(format!("c{}", self.colour));
         let plural = format!("{operator}s");
         self.scenario
             .objects(&plural)
-            .until_equal("north", "/status/colour", wanted.clone(), limit)
+            .until_equal("north", "/status/colour", wanted.clone(), LIMIT)
             .await?;
         self.scenario
             .objects(&plural)
-            .until("north", "is ready", limit, crate::scenario::is_ready)
+            .until("north", "is ready", LIMIT, crate::scenario::is_ready)
             .await?;
         let children: &[(&str, &str)] = if operator == "pond" {
             &[("deployments", "/metadata/labels/colour")]
@@ -117,7 +114,7 @@ impl Case {
         for (children, pointer) in children {
             self.scenario
                 .objects(children)
-                .until_equal(&format!("north-{operator}"), pointer, wanted.clone(), limit)
+                .until_equal(&format!("north-{operator}"), pointer, wanted.clone(), LIMIT)
                 .await?;
         }
         Ok(())
@@ -207,11 +204,9 @@ impl Case {
             .with_context(|| format!("without {resource}"))?;
         for operator in ["pond", "lake"] {
             if needed != Needed::ByAll && needed != Needed::By(operator) {
-                self.until_followed(operator, LIMIT)
-                    .await
-                    .with_context(|| {
-                        format!("without {resource}, which {operator} does not need")
-                    })?;
+                self.until_followed(operator).await.with_context(|| {
+                    format!("without {resource}, which {operator} does not need")
+                })?;
             }
         }
         self.scenario.check_running()?;
@@ -225,7 +220,7 @@ impl Case {
         }
         let returned = Instant::now();
         for operator in ["pond", "lake"] {
-            self.until_followed(operator, RECOVERED)
+            self.until_followed(operator)
                 .await
                 .with_context(|| format!("with {resource} restored"))?;
         }
@@ -276,7 +271,7 @@ async fn a_lost_permission_of_the_runtime_itself_is_named_where_it_can_be() -> R
         async {
             one.lose("apps", "controllerrevisions", Needed::ForRevisions)
                 .await?;
-            one.lose("events.k8s.io", "events", Needed::ByNone).await
+            one.lose("", "events", Needed::ByNone).await
         },
         other.lose(
             "apiextensions.k8s.io",

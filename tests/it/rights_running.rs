@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use testbed::eventually;
 
-use crate::rights::{Case, RECOVERED};
-use crate::scenario::{LIMIT, Scenario, condition, input};
+use crate::rights::Case;
+use crate::scenario::{LIMIT, Scenario, condition, input, until_no_writes};
 use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,16 +37,16 @@ async fn a_permission_lost_while_the_controller_runs_is_named_and_its_return_is_
         .objects("lakes")
         .patch("north", &json!({ "spec": { "colour": colour } }))
         .await?;
-    case.until_followed("lake", LIMIT).await?;
+    case.until_followed("lake").await?;
     few_requests_are_refused(&case.scenario).await?;
 
     grant_all_again(&case).await?;
     let returned = Instant::now();
     secrets
-        .until("north-pond", "exists again", RECOVERED, |_| true)
+        .until("north-pond", "exists again", LIMIT, |_| true)
         .await?;
     deployments
-        .until_equal("north-pond", "/spec/replicas", json!(0), RECOVERED)
+        .until_equal("north-pond", "/spec/replicas", json!(0), LIMIT)
         .await?;
     println!(
         "all children were corrected {:?} after the permissions were restored",
@@ -56,7 +56,7 @@ async fn a_permission_lost_while_the_controller_runs_is_named_and_its_return_is_
         .objects("ponds")
         .patch("north", &json!({ "spec": { "colour": colour } }))
         .await?;
-    case.until_followed("pond", LIMIT).await?;
+    case.until_followed("pond").await?;
     case.scenario
         .katalog_is("waters", "True", "Running")
         .await?;
@@ -82,7 +82,7 @@ async fn without_permissions_on_katalogs_the_operators_continue_and_the_log_name
         Ok((case.scenario.log().contains("katalogs/status")).then_some(()))
     })
     .await?;
-    both_operators_follow(&mut case, LIMIT).await?;
+    both_operators_follow(&mut case).await?;
     grant_all_again(&case).await?;
     case.scenario
         .katalog_is("waters", "True", "Running")
@@ -113,7 +113,7 @@ async fn without_permissions_on_katalogs_the_operators_continue_and_the_log_name
         "the controller is ready although it has seen no Katalog"
     );
     grant_all_again(&case).await?;
-    both_operators_follow(&mut case, RECOVERED).await?;
+    both_operators_follow(&mut case).await?;
     case.scenario
         .katalog_is("waters", "True", "Running")
         .await?;
@@ -175,33 +175,35 @@ async fn a_finalizer_that_cannot_be_removed_is_reported(case: &Case) -> Result<(
     })
     .await?;
     grant_all_again(case).await?;
-    ponds.until_gone("north", RECOVERED).await
+    ponds.until_gone("north", LIMIT).await
 }
+
+/// The number of refused requests within eight seconds that are no repetition.
+const PERMITTED: usize = 4;
 
 /// Checks that the controller does not keep repeating refused requests after the events that trigger them have ended. Some of
 /// these come from the Deployment controller, which follows the changed `replicas`.
 async fn few_requests_are_refused(scenario: &Scenario) -> Result<()> {
-    scenario
-        .until_settled(Duration::from_secs(2), LIMIT)
-        .await?;
-    let refused = Scenario::mark()?;
-    tokio::time::sleep(Duration::from_secs(8)).await;
-    let mut requests = scenario.requests_since(refused)?;
-    requests.retain(|request| request.code == 403);
-    let lines = waters::lines(&requests);
-    ensure!(requests.len() <= 4, "refused requests within 8 s:\n{lines}");
-    Ok(())
+    until_no_writes((Duration::from_secs(8), LIMIT), || {
+        let mark = Scenario::mark()?;
+        Ok(move || {
+            let mut requests = scenario.requests_since(mark)?;
+            requests.retain(|request| request.code == 403);
+            Ok(requests.into_iter().skip(PERMITTED).collect())
+        })
+    })
+    .await
 }
 
 /// Changes the resource of each operator, and waits until the operator has applied the change.
-async fn both_operators_follow(case: &mut Case, limit: Duration) -> Result<()> {
+async fn both_operators_follow(case: &mut Case) -> Result<()> {
     let colour = json!({ "spec": { "colour": case.paint() } });
     for operator in ["pond", "lake"] {
         case.scenario
             .objects(&format!("{operator}s"))
             .patch("north", &colour)
             .await?;
-        case.until_followed(operator, limit).await?;
+        case.until_followed(operator).await?;
     }
     Ok(())
 }

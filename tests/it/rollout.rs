@@ -1,7 +1,5 @@
 //! Revisions that cannot run yet: the status reports the plan in use, which continues to run.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::{
@@ -14,9 +12,6 @@ use tokio::task::JoinHandle;
 use crate::kstatus::{Kstatus, condition as status_of, faults, kstatus};
 use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
 use crate::waters;
-
-/// The maximum time until a revision runs after its permissions are granted: a refused request is retried after at most 30 s.
-const GRANTED: Duration = Duration::from_secs(50);
 
 const KATALOG: &str = "rollout/katalog.yaml";
 
@@ -192,7 +187,7 @@ async fn a_revision_without_its_permissions_is_reconciling_and_the_last_good_pla
     scenario.grant(&next).await?;
     let katalogs = scenario.objects("katalogs");
     let ready = katalogs
-        .until("waters", "is ready", GRANTED, |katalog| {
+        .until("waters", "is ready", LIMIT, |katalog| {
             is_observed(katalog) && kstatus(katalog) == Kstatus::Current
         })
         .await?;

@@ -8,10 +8,10 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use orkestra_ground::Clock;
 use serde_json::{Value, json};
-use testbed::eventually;
+use testbed::{AuditEvent, eventually};
 
 use crate::panics::{Engine, Moments};
-use crate::scenario::{LIMIT, Objects, Scenario, input};
+use crate::scenario::{LIMIT, Objects, Scenario, input, measured, within};
 use crate::{seed, waters};
 
 const GENERATED_AT: &str = "/metadata/annotations/orkestra.orkspace.io~1generated-at";
@@ -65,8 +65,7 @@ pub(crate) async fn credentials_are_made_once_and_made_again_only_when_they_are_
     demos.until_ready("north").await?;
     scenario.kill9()?;
     scenario.start().await?;
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
+    waters::ensure_no_writes(&scenario).await?;
     ensure!(waters::version(&secrets, "north-creds").await? == version);
 
     secrets.delete("north-creds").await?;
@@ -80,52 +79,72 @@ pub(crate) async fn credentials_are_made_once_and_made_again_only_when_they_are_
     Ok(())
 }
 
-/// Polls the Secret for `window`, and checks that it is never missing. Returns the times at which its values were generated.
-async fn moments(secrets: &Objects, name: &str, window: Duration) -> Result<BTreeSet<Timestamp>> {
-    let (first, since) = (secrets.fetch(name).await?, Instant::now());
-    let mut seen = BTreeSet::new();
-    let mut values = BTreeSet::new();
-    while since.elapsed() < window {
-        let secret = secrets.fetch(name).await?;
-        ensure!(
-            secret["metadata"]["uid"] == first["metadata"]["uid"],
-            "the Secret was replaced"
-        );
-        seen.insert(generated_at(&secret)?);
-        values.insert(value(&secret, "password")?);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    ensure!(
-        seen.len() == values.len(),
-        "{seen:?} for {} values",
-        values.len()
-    );
-    Ok(seen)
+/// Follows at least two rotations until one is at most 2 s late: times are truncated to seconds. Checks that none is early, that each
+/// has a value of its own, and that the Secret is never replaced.
+async fn ensure_rotates_in_time(secrets: &Objects, name: &str) -> Result<()> {
+    let mut last = secrets.fetch(name).await?;
+    let mut values = BTreeSet::from([value(&last, "password")?]);
+    measured(
+        "the delay of a rotation",
+        |(rotations, late)| *rotations > 1 && *late <= Duration::from_secs(2),
+        async || {
+            let next = rotation(secrets, &last).await?;
+            let after = generated_at(&next)?.duration_since(generated_at(&last)?);
+            let after: Duration = after.try_into()?;
+            ensure!(after >= ROTATE_AFTER, "rotated after {after:?}");
+            ensure!(
+                next["metadata"]["uid"] == last["metadata"]["uid"],
+                "the Secret was replaced"
+            );
+            ensure!(
+                values.insert(value(&next, "password")?),
+                "the value was used before"
+            );
+            last = next;
+            Ok((values.len() - 1, after.saturating_sub(ROTATE_AFTER)))
+        },
+    )
+    .await
+    .map(drop)
 }
 
-/// Checks that each value was generated `ROTATE_AFTER` after the one before, at most 2 s late: times are truncated to seconds.
-fn ensure_in_time(moments: &BTreeSet<Timestamp>) -> Result<()> {
-    ensure!(moments.len() >= 3, "{moments:?}");
-    let all: Vec<&Timestamp> = moments.iter().collect();
-    for pair in all.windows(2) {
-        let after: Duration = pair[1].duration_since(*pair[0]).try_into()?;
-        let late = after.saturating_sub(ROTATE_AFTER);
-        ensure!(
-            after >= ROTATE_AFTER && late <= Duration::from_secs(2),
-            "{moments:?}"
-        );
-    }
-    Ok(())
-}
-
-/// Waits until the Secret is rotated, and returns the time of the rotation.
-async fn rotation(secrets: &Objects, name: &str) -> Result<Timestamp> {
-    let last = generated_at(&secrets.fetch(name).await?)?;
+/// Waits until the Secret is rotated, and returns it.
+async fn rotation(secrets: &Objects, last: &Value) -> Result<Value> {
+    let name = waters::text(last, "/metadata/name");
+    let before = generated_at(last)?;
     eventually("the password rotates", LIMIT, async || {
-        let now = generated_at(&secrets.fetch(name).await?)?;
-        Ok((now != last).then_some(now))
+        let now = secrets.fetch(name).await?;
+        Ok((generated_at(&now)? != before).then_some(now))
     })
     .await
+}
+
+/// Checks that each rotation writes the Secret, then the Deployment, and that nothing else is written in between.
+async fn ensure_each_rotation_writes_two(scenario: &Scenario) -> Result<()> {
+    let mark = Scenario::mark()?;
+    let written = eventually("two rotations are written", LIMIT, async || {
+        let mut writes = scenario.writes_since(mark)?;
+        writes.retain(|write| ["secrets", "deployments"].contains(&&*write.resource));
+        Ok((writes.len() > 4).then_some(writes))
+    })
+    .await?;
+    // The first write may belong to the rotation before.
+    let is_in_turn = |pair: &[AuditEvent]| pair[0].resource != pair[1].resource;
+    ensure!(
+        written.windows(2).all(is_in_turn),
+        "{}",
+        waters::lines(&written)
+    );
+    let mut secrets = written.iter().filter(|write| write.resource == "secrets");
+    let mut last = secrets.next().context("no Secret is written")?.timestamp;
+    for rotation in secrets {
+        let after: Duration = rotation.timestamp.duration_since(last).try_into()?;
+        // The time of the rotation before was truncated.
+        let shortest = ROTATE_AFTER.saturating_sub(Duration::from_secs(1));
+        ensure!(after >= shortest, "rotated after {after:?}");
+        last = rotation.timestamp;
+    }
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -139,36 +158,21 @@ pub(crate) async fn a_password_rotates_in_place_and_its_pods_roll() -> Result<()
         })
         .await?;
     let before = deployments.fetch("north").await?;
-    ensure_in_time(&moments(&secrets, "north-key", Duration::from_secs(14)).await?)?;
+    ensure_rotates_in_time(&secrets, "north-key").await?;
     deployments
         .until("north", "rolls", LIMIT, |now| {
             now.pointer(CONFIG_HASH) != before.pointer(CONFIG_HASH)
         })
         .await?;
-    // A rotation writes the Secret, the Deployment and its status; nothing is written between two rotations. The window begins
-    // and ends halfway between two rotations, when the writes of the last one are complete.
-    rotation(&secrets, "north-key").await?;
-    tokio::time::sleep(ROTATE_AFTER / 2).await;
-    let mark = Scenario::mark()?;
-    rotation(&secrets, "north-key").await?;
-    rotation(&secrets, "north-key").await?;
-    tokio::time::sleep(ROTATE_AFTER / 2).await;
-    let writes = scenario.writes_since(mark)?;
-    let of = |resource: &str| {
-        writes
-            .iter()
-            .filter(|write| write.resource == resource)
-            .count()
-    };
-    let counted = (of("secrets"), of("deployments"));
-    ensure!(counted == (2, 2), "{}", waters::lines(&writes));
+    ensure_each_rotation_writes_two(&scenario).await?;
 
     // A restart does not rotate the password early.
     scenario.kill9()?;
-    let last = generated_at(&secrets.fetch("north-key").await?)?;
+    let last = secrets.fetch("north-key").await?;
     scenario.start().await?;
-    let next = rotation(&secrets, "north-key").await?;
-    ensure!(Duration::try_from(next.duration_since(last))? >= ROTATE_AFTER);
+    let next = rotation(&secrets, &last).await?;
+    let after = generated_at(&next)?.duration_since(generated_at(&last)?);
+    ensure!(Duration::try_from(after)? >= ROTATE_AFTER);
     Ok(())
 }
 
@@ -178,23 +182,24 @@ async fn a_password_that_somebody_deletes_rolls_its_pods_once() -> Result<()> {
     waters::pond(&scenario, "north", &json!({})).await?;
     let (secrets, deployments) = (scenario.objects("secrets"), scenario.objects("deployments"));
     scenario.objects("ponds").until_ready("north").await?;
+    let ponds = scenario.objects("ponds");
+    let mark = Scenario::mark()?;
     // Two watches report the Secret, in either order; the loop makes it likely that both orders occur.
-    for _ in 0..10 {
+    for rolls in 1..=10 {
         let before = deployments.fetch("north").await?;
-        let mark = Scenario::mark()?;
         secrets.delete("north-key").await?;
         deployments
             .until("north", "rolls", LIMIT, |now| {
                 now.pointer(CONFIG_HASH) != before.pointer(CONFIG_HASH)
             })
             .await?;
-        // A second roll would follow immediately.
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        // A second roll would follow immediately, or with the next deletion.
+        scenario.until_handled(&ponds, "north").await?;
         let writes = scenario.writes_since(mark)?;
         let rolled = writes
             .iter()
             .filter(|write| write.resource == "deployments");
-        ensure!(rolled.count() == 1, "{}", waters::lines(&writes));
+        ensure!(rolled.count() == rolls, "{}", waters::lines(&writes));
     }
     Ok(())
 }
@@ -221,8 +226,7 @@ async fn a_certificate_follows_its_hosts_and_pods_roll_with_what_others_have() -
     let before = generation().await?;
     scenario.terminate()?;
     scenario.start().await?;
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
+    waters::ensure_no_writes(&scenario).await?;
     ensure!(
         waters::version(&secrets, "north-tls").await?
             == waters::text(&first, "/metadata/resourceVersion")
@@ -324,18 +328,22 @@ pub(crate) async fn a_rotation_comes_within_a_second_of_its_moment_by_the_clock_
     engine.stop().await?;
     let made_at = generated_at(&made)?;
     ensure!(made_at >= began, "{made_at}");
-    // A second engine starts five seconds before the thirty days are over.
-    let due = made_at + jiff::SignedDuration::from_hours(30 * 24);
-    let (engine, moments) = in_process(&scenario, due - jiff::SignedDuration::from_secs(5))?;
-    let rotated = secrets
-        .until("north-creds", "rotates", LIMIT, |secret| {
-            secret["data"] != made["data"]
-        })
-        .await?;
-    engine.stop().await?;
-    let late = moments.late(due).context("no pass since it was due")?;
-    ensure!(late.as_millis() <= 1000, "{late} late");
-    ensure!(generated_at(&rotated)? >= due, "the rotation was early");
+    let mut last = made.clone();
+    within("a rotation is late", Duration::from_secs(1), async || {
+        // Another engine starts five seconds before the thirty days are over.
+        let due = generated_at(&last)? + jiff::SignedDuration::from_hours(30 * 24);
+        let (engine, moments) = in_process(&scenario, due - jiff::SignedDuration::from_secs(5))?;
+        let rotated = rotation(&secrets, &last).await?;
+        engine.stop().await?;
+        ensure!(generated_at(&rotated)? >= due, "the rotation was early");
+        last = rotated;
+        let late = moments.late(due).context("no pass since it was due")?;
+        Ok(late.unsigned_abs())
+    })
+    .await?;
+    let name = "north-creds";
+    let rotated = secrets.fetch(name).await?;
+    ensure!(rotated["data"] != made["data"], "the same value");
     ensure!(rotated["metadata"]["uid"] == made["metadata"]["uid"]);
     ensure!(value(&rotated, "username")? == "ann", "{}", rotated["data"]);
     Ok(())

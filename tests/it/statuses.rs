@@ -1,16 +1,11 @@
 //! Custom resources whose CRD cannot hold the status that the controller writes.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use serde_json::json;
 use testbed::eventually;
 
 use crate::scenario::{LIMIT, Scenario, condition, input};
 use crate::waters;
-
-/// The time for several resyncs of the fixture (2 s each): a write loop would show at a resync, if not earlier.
-const WINDOW: Duration = Duration::from_secs(9);
 
 /// A CRD with a status field of at most eight characters, and a Katalog that copies a field of the resource into it.
 const SHORT: [&str; 2] = [
@@ -95,8 +90,7 @@ async fn a_status_that_the_crd_cannot_hold_is_no_write_loop_and_the_katalog_says
     }
     what_a_status_can_hold_is_there(&scenario).await?;
     what_a_status_cannot_hold_is_named(&scenario).await?;
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, WINDOW).await?;
+    waters::ensure_no_writes(&scenario).await?;
 
     for (_, one) in kinds {
         a_change_costs_its_child_and_its_status(&scenario, one).await?;
@@ -288,8 +282,6 @@ async fn resources_show_the_state_of_their_operator_and_its_figures_cause_no_pas
         .unwrap_or_default()
         .parse()?;
     ensure!(workers > 0, "{map}");
-    scenario
-        .until_settled(Duration::from_secs(2), LIMIT)
-        .await?;
+    scenario.until_settled().await?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Suspension: operators stop, and deletion still works (G24).
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::scenario::{LIMIT, Objects, Scenario, condition, input};
@@ -116,4 +116,71 @@ async fn a_suspended_katalog_keeps_its_kinds_until_it_is_deleted(
     let north = ponds.fetch("north").await?;
     ensure!(north["metadata"].get("finalizers").is_none(), "{north}");
     Ok(())
+}
+
+// Over 60 lines: one custom resource through its states, beside one that is not suspended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_custom_resource_is_suspended_and_resumed_and_its_deletion_works() -> Result<()> {
+    let katalog = input("komposer/ponds.yaml")?;
+    let mut scenario = Scenario::with_katalog("suspendone", &["kinds/crds.yaml"], &katalog).await?;
+    let (ponds, maps) = (scenario.objects("ponds"), scenario.objects("configmaps"));
+    for name in ["north", "south"] {
+        waters::pond(&scenario, name, &json!({})).await?;
+        colour(&maps, name, "green").await?;
+        ponds.until_ready(name).await?;
+    }
+    // Other scenarios have kinds of the same name.
+    let north = format!("pond.{}/north", scenario.group);
+    let namespace = scenario.namespace.clone();
+    let run = |scenario: &Scenario, command: &str| {
+        scenario.ork(&[command, &north, "--namespace", &namespace])
+    };
+    run(&scenario, "suspend")?;
+    let suspended = ponds
+        .until("north", "is suspended", LIMIT, |pond| {
+            condition(pond, "Suspended").is_some()
+        })
+        .await?;
+    let said = condition(&suspended, "Suspended").unwrap_or_default();
+    ensure!(said["status"] == "True", "{suspended}");
+    let message = said["message"].as_str().unwrap_or_default();
+    ensure!(message.contains("set by `ork` at "), "{message}");
+    let ready = condition(&suspended, "Ready").unwrap_or_default();
+    ensure!(ready["status"] == "True", "{suspended}");
+    let again = run(&scenario, "suspend")?;
+    ensure!(again.contains("north suspended already"), "{again}");
+
+    // Drift of the suspended one stays, while its neighbour's is corrected: the barrier is the later one.
+    for name in ["north", "south"] {
+        maps.patch(
+            &format!("{name}-pond"),
+            &json!({ "data": { "colour": "red" } }),
+        )
+        .await?;
+    }
+    colour(&maps, "south", "green").await?;
+    ensure!(maps.fetch("north-pond").await?["data"]["colour"] == "red");
+    let Err(refused) = run(&scenario, "reconcile") else {
+        bail!("a suspended custom resource was reconciled");
+    };
+    let refused = refused.to_string();
+    ensure!(
+        refused.contains(&format!("ork resume {north}")),
+        "{refused}"
+    );
+
+    run(&scenario, "resume")?;
+    colour(&maps, "north", "green").await?;
+    ponds
+        .until("north", "is resumed", LIMIT, |pond| {
+            condition(pond, "Suspended").is_none()
+        })
+        .await?;
+    let handled = run(&scenario, "reconcile")?;
+    ensure!(handled.contains("north reconciled"), "{handled}");
+
+    run(&scenario, "suspend")?;
+    ponds.delete("north").await?;
+    ponds.until_gone("north", LIMIT).await?;
+    scenario.check_running()
 }

@@ -150,7 +150,7 @@ pub(crate) async fn a_namespace_of_somebody_else_is_not_taken_for_one_that_the_o
     waters::lake(&waters.scenario, "north", &taken).await?;
     let lake = lakes
         .until("north", "has a refused target", LIMIT, |lake| {
-            let text = condition(lake, "Ready").map_or("", |it| waters::text(it, "/message"));
+            let text = condition(lake, "Stalled").map_or("", |it| waters::text(it, "/message"));
             text.contains("was not created for this resource")
         })
         .await?;
@@ -159,7 +159,7 @@ pub(crate) async fn a_namespace_of_somebody_else_is_not_taken_for_one_that_the_o
     waters::lake(&waters.scenario, "west", &json!({ "into": created })).await?;
     lakes
         .until("west", "has a refused target", LIMIT, |lake| {
-            let text = condition(lake, "Ready").map_or("", |it| waters::text(it, "/message"));
+            let text = condition(lake, "Stalled").map_or("", |it| waters::text(it, "/message"));
             text.contains("was not created for this resource")
         })
         .await?;

@@ -1,16 +1,13 @@
 //! Ponds and lakes: kinds and custom resources for scenarios that need instances but no specific schema.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
 use kube::Client;
 use serde_json::{Value, json};
 use testbed::{AuditEvent, eventually};
 
-use crate::scenario::{LIMIT, Objects, Scenario, input};
-
-/// The maximum time until Kubernetes' own controllers react to a write.
-const REACTION: Duration = Duration::from_secs(2);
+use crate::scenario::{LIMIT, Objects, Scenario, condition, input, request};
 
 /// Returns `tests/inputs/kinds/crds.yaml`: the kinds Pond and Lake, which preserve unknown fields.
 pub(crate) fn crds() -> Result<String> {
@@ -75,31 +72,34 @@ pub(crate) fn lines(events: &[AuditEvent]) -> String {
     events.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Waits until no work and no report is pending: nothing was written for the time in which other controllers react, no key waits
-/// for a worker, no pass runs, each Katalog's status has the counts that the controller's own page shows, and all writes are in
-/// the audit log.
+/// The maximum number of checks: in all but the last one, a count of a Katalog may be late.
+const LATE_COUNTS: usize = 5;
+
+/// Waits until no work and no report is pending: the writes have ended, no key waits for a worker, no pass runs, and each Katalog's
+/// status has the counts that the controller's own page shows.
 pub(crate) async fn until_counted(scenario: &Scenario) -> Result<()> {
-    scenario.until_settled(REACTION, LIMIT).await?;
-    eventually("all work is done and counted", LIMIT, async || {
+    scenario.until_settled().await?;
+    scenario.until_idle().await?;
+    eventually("all work is counted", LIMIT, async || {
         ensure_counted(scenario).await?;
         Ok(Some(()))
     })
-    .await?;
-    scenario.until_logged().await
+    .await
 }
 
 async fn ensure_counted(scenario: &Scenario) -> Result<()> {
-    for metric in ["orkestra_queue_depth", "orkestra_workers_active"] {
-        let series = scenario.series(metric, &[]).await?;
-        let busy: Vec<_> = (series.iter()).filter(|one| !one.ends_with(" 0")).collect();
-        ensure!(busy.is_empty(), "{busy:?}");
-    }
     let page = scenario.page("/katalog").await?;
-    for katalog in scenario.objects("katalogs").list().await? {
+    let mut katalogs = Vec::new();
+    for (plural, kind) in [("katalogs", "Katalog"), ("komposers", "Komposer")] {
+        let all = scenario.objects(plural).list().await?;
+        katalogs.extend(all.into_iter().map(|katalog| (kind, katalog)));
+    }
+    for (kind, katalog) in katalogs {
         let name = text(&katalog, "/metadata/name");
         for entry in page["crds"].as_array().into_iter().flatten() {
             let operator = text(entry, "/name");
-            let Some(row) = row(&katalog, operator).filter(|_| entry["katalog"] == name) else {
+            let is_of_it = entry["katalog"] == name && entry["declaredBy"] == kind;
+            let Some(row) = row(&katalog, operator).filter(|_| is_of_it) else {
                 continue;
             };
             let shown = (&entry["resourceCount"], &entry["readyCount"]);
@@ -113,28 +113,132 @@ async fn ensure_counted(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the scenario's controller writes nothing for `window`. On a busy machine, the counts of a Katalog may be late: if
-/// exactly one such status was written, the check runs once more.
-pub(crate) async fn ensure_no_writes(scenario: &Scenario, window: Duration) -> Result<()> {
-    let mark = Scenario::mark()?;
-    tokio::time::sleep(window).await;
-    scenario.until_logged().await?;
-    let mut writes = scenario.writes_since(mark)?;
-    if let [count] = &*writes
-        && (&*count.resource, &*count.subresource) == ("katalogs", "status")
-    {
+/// Checks that everything is as declared: the writes end, and then a pass of every managed custom resource writes nothing, but that
+/// its status repeats the request. A Katalog may count a resource late, so a check in which only Katalogs' statuses were written
+/// is repeated.
+pub(crate) async fn ensure_no_writes(scenario: &Scenario) -> Result<()> {
+    let is_count = |write: &AuditEvent| {
+        ["katalogs", "komposers"].contains(&&*write.resource) && write.subresource == "status"
+    };
+    let mut writes = Vec::new();
+    for _ in 0..LATE_COUNTS {
+        until_counted(scenario).await?;
         let mark = Scenario::mark()?;
-        tokio::time::sleep(window).await;
-        scenario.until_logged().await?;
-        writes = scenario.writes_since(mark)?;
+        let whole = pass_over_all(scenario).await?;
+        writes = without_answers(scenario.writes_since(mark)?, &whole);
+        if !writes.iter().all(is_count) || writes.is_empty() {
+            break;
+        }
     }
     ensure!(
         writes.is_empty(),
-        "{} writes in {window:?} without any change:\n{}",
+        "{} writes without any change:\n{}",
         writes.len(),
         lines(&writes)
     );
     Ok(())
+}
+
+/// Requests a pass of a custom resource, and returns the requests that the controller has sent until its end, but for watches and
+/// the status that repeats the request: none, if everything is as declared.
+pub(crate) async fn costs_of_a_pass(
+    scenario: &Scenario,
+    resources: &Objects,
+    name: &str,
+) -> Result<Vec<AuditEvent>> {
+    scenario.until_idle().await?;
+    let mark = Scenario::mark()?;
+    scenario.until_handled(resources, name).await?;
+    let mut requests = without_repeats(scenario.requests_since(mark)?);
+    requests.retain(|request| request.verb != "watch");
+    Ok(requests)
+}
+
+/// Requests a pass of every custom resource that the scenario's operators manage, and waits until all have ended. Returns the plurals
+/// of the kinds without a status subresource.
+async fn pass_over_all(scenario: &Scenario) -> Result<Vec<String>> {
+    let mut whole = Vec::new();
+    let page = scenario.page("/katalog").await?;
+    for entry in page["crds"].as_array().into_iter().flatten() {
+        if !["started", "healthy", "degraded"].contains(&text(entry, "/state")) {
+            continue;
+        }
+        let operator = scenario.page(text(entry, "/path")).await?;
+        let gvr = &operator["gvr"];
+        let [group, version, plural] = ["/group", "/version", "/resource"].map(|at| text(gvr, at));
+        let kind = match group {
+            "" => format!("/api/{version}"),
+            _ => format!("/apis/{group}/{version}"),
+        };
+        let name = text(entry, "/name");
+        let before = scenario.passes(name).await?;
+        let mut requested = Vec::new();
+        let all = Objects::at(&scenario.client, &format!("{kind}/{plural}"));
+        for resource in managed(all.list().await?) {
+            // The status of a gated resource does not repeat the request.
+            let is_gated = condition(&resource, "Gated").is_some();
+            let is_reconciled = condition(&resource, "Ready").is_some() && !is_gated;
+            if !is_reconciled || resource["metadata"]["deletionTimestamp"].is_string() {
+                continue;
+            }
+            let path = match text(&resource, "/metadata/namespace") {
+                "" => format!("{kind}/{plural}"),
+                namespace => format!("{kind}/namespaces/{namespace}/{plural}"),
+            };
+            let resources = Objects::at(&scenario.client, &path);
+            let (change, request) = request();
+            let patched = resources
+                .patch(text(&resource, "/metadata/name"), &change)
+                .await?;
+            requested.push((resources, patched, request));
+        }
+        let (keeps_request, has_status) = of_status(scenario, (group, version, plural)).await?;
+        if !has_status {
+            whole.push(plural.to_owned());
+        }
+        if !keeps_request {
+            let passes = u32::try_from(requested.len())?;
+            scenario
+                .until_passes(name, before + f64::from(passes))
+                .await?;
+            continue;
+        }
+        for (resources, resource, request) in requested {
+            let (name, at) = (
+                text(&resource, "/metadata/name"),
+                "/status/lastHandledReconcileAt",
+            );
+            resources
+                .until_equal(name, at, json!(request), LIMIT)
+                .await?;
+        }
+    }
+    scenario.until_idle().await?;
+    Ok(whole)
+}
+
+/// Returns whether the API server keeps `status.lastHandledReconcileAt` of a kind, and whether the kind has a status subresource.
+async fn of_status(
+    scenario: &Scenario,
+    (group, version, plural): (&str, &str, &str),
+) -> Result<(bool, bool)> {
+    let crds = Objects::of_cluster(&scenario.client, "customresourcedefinitions");
+    let crd = crds.get(&format!("{plural}.{group}")).await?;
+    let versions = crd.and_then(|crd| crd["spec"]["versions"].as_array().cloned());
+    let of_version = versions
+        .into_iter()
+        .flatten()
+        .find(|one| one["name"] == version);
+    let Some(of_version) = of_version else {
+        return Ok((false, true));
+    };
+    let schema = &of_version["schema"]["openAPIV3Schema"];
+    let status = &schema["properties"]["status"];
+    let is_open = |schema: &Value| schema["x-kubernetes-preserve-unknown-fields"] == true;
+    let is_declared = !status["properties"]["lastHandledReconcileAt"].is_null();
+    let keeps_request = is_declared || is_open(schema) || is_open(status);
+    let has_status = of_version["subresources"]["status"].is_object();
+    Ok((keeps_request, has_status))
 }
 
 /// Adds a quota that denies service accounts in the scenario's namespace: creating one fails, although its declaration is valid.
@@ -154,10 +258,16 @@ pub(crate) async fn forbid_accounts(scenario: &Scenario) -> Result<()> {
 
 /// Returns the requests without the first status patch of each object: with it, the status repeats the annotation that
 /// requested the pass.
-pub(crate) fn without_repeats(mut requests: Vec<AuditEvent>) -> Vec<AuditEvent> {
+pub(crate) fn without_repeats(requests: Vec<AuditEvent>) -> Vec<AuditEvent> {
+    without_answers(requests, &[])
+}
+
+/// Does the same if the kinds of some plurals have no status subresource.
+fn without_answers(mut requests: Vec<AuditEvent>, whole: &[String]) -> Vec<AuditEvent> {
     let mut seen = BTreeSet::new();
     requests.retain(|request| {
-        let is_status = request.verb == "patch" && request.subresource == "status";
+        let is_whole = request.subresource.is_empty() && whole.contains(&request.resource);
+        let is_status = request.verb == "patch" && (request.subresource == "status" || is_whole);
         !is_status || !seen.insert((request.resource.clone(), request.name.clone()))
     });
     requests

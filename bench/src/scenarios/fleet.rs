@@ -207,7 +207,7 @@ fn percent(now: Memory, steady: Memory) -> f64 {
 }
 
 /// Returns the rows of a cold start. `seconds` is the goal.
-pub(super) fn cold_rows(cold: &ColdStart, seconds: f64) -> [Row; 4] {
+pub(crate) fn cold_rows(cold: &ColdStart, seconds: f64) -> [Row; 4] {
     [
         Row::new("cold start until quiet", "s", cold.seconds).goal(Goal::AtMost(seconds)),
         Row::new("CPU of the cold start", "s", cold.cpu),
@@ -218,7 +218,7 @@ pub(super) fn cold_rows(cold: &ColdStart, seconds: f64) -> [Row; 4] {
 }
 
 /// A cold start with converged objects must write nothing.
-pub(super) fn cold_broken(cold: &ColdStart) -> Vec<String> {
+pub(crate) fn cold_broken(cold: &ColdStart) -> Vec<String> {
     let wrote = promise(cold.requests.written == 0, || {
         format!("the cold start wrote: {:?}", cold.requests.by)
     });

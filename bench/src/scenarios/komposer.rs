@@ -23,7 +23,7 @@ use crate::stats::float;
 const INTERVAL: u64 = 10;
 /// The number of sources that the controller fetches concurrently.
 ///
-/// Source: docs/komposers.md.
+/// Source: docs/guides/komposers.md.
 const AT_A_TIME: usize = 8;
 
 /// The figures.

@@ -36,10 +36,11 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 
 {{/* The image, by digest or by tag. */}}
 {{- define "orkestra.image" -}}
+{{- $repository := required "image.repository is required, since no image is published for this build: push one with `make image-push REF=registry.example/orkestra:0.1.0`, and name it (`ork install --image registry.example/orkestra:0.1.0`, or `--set image.repository=registry.example/orkestra`)" .Values.image.repository -}}
 {{- if .Values.image.digest -}}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- printf "%s@%s" $repository .Values.image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- printf "%s:%s" $repository (.Values.image.tag | default .Chart.AppVersion) -}}
 {{- end -}}
 {{- end -}}
 

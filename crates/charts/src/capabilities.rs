@@ -1,6 +1,6 @@
 //! The information about the cluster that a chart can read.
 
-use orkestra_core::template::go::parse_version;
+use orkestra_template::go::parse_version;
 
 /// `.Capabilities`: the version of Kubernetes and the APIs that the cluster serves.
 #[derive(Clone, Debug, PartialEq, Eq)]

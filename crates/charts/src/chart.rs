@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
 
 use crate::archive::{self, File, Limits};
 use crate::error::Error;
@@ -95,7 +95,7 @@ impl Chart {
         let manifest = manifest.ok_or_else(|| Error::file("Chart.yaml", "the file is missing"))?;
         let mut chart = Chart {
             metadata: Metadata::read("Chart.yaml", &text("Chart.yaml", manifest)?)?,
-            values: Node::Map(orkestra_core::value::Map::default()),
+            values: Node::Map(orkestra_object::value::Map::default()),
             schema: None,
             templates: Vec::new(),
             files: Vec::new(),

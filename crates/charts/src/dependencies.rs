@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use orkestra_core::template::go::{parse_version, satisfies};
+use orkestra_template::go::{parse_version, satisfies};
 
 use crate::chart::Chart;
 use crate::error::Error;

@@ -10,11 +10,11 @@
 //!
 //! The crate does not read a clock, a network or a disk: time and randomness are arguments. A chart is untrusted input: it
 //! results in documents or in an [`Error`], within the [`Budget`] of steps, bytes and depth. The differences from helm are
-//! listed in `docs/charts.md`; tests compare everything else with helm's output.
+//! listed in `docs/guides/charts.md`; tests compare everything else with helm's output.
 //!
 //! ```
 //! use orkestra_charts::{Budget, Capabilities, Chart, Release, render};
-//! use orkestra_core::value::Node;
+//! use orkestra_object::value::Node;
 //!
 //! let chart = Chart::from_files([
 //!     ("Chart.yaml", &b"apiVersion: v2\nname: pond\nversion: 1.0.0\n"[..]),

@@ -1,6 +1,6 @@
 //! Splits rendered files into documents and hooks, in installation order.
 
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
 
 use crate::error::Error;
 use crate::yaml;

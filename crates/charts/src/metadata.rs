@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use orkestra_core::template::go::parse_version;
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
+use orkestra_template::go::parse_version;
 
 use crate::error::Error;
 use crate::value::{Elem, Entries, Table, Value};

@@ -15,8 +15,9 @@ pub struct Release {
     pub revision: i64,
     /// The result of `now`.
     pub now: Timestamp,
-    /// The source of `randAlphaNum`, `uuidv4` and `genCA`: the same seed results in the same documents.
-    pub seed: [u8; 32],
+    /// The source of `randAlphaNum`, `uuidv4` and `genCA`: the same seed results in the same documents, so anyone who knows it knows
+    /// every password and key. `None` refuses these functions.
+    pub seed: Option<[u8; 32]>,
 }
 
 impl Release {
@@ -28,7 +29,7 @@ impl Release {
             is_upgrade: false,
             revision: 1,
             now: Timestamp::UNIX_EPOCH,
-            seed: [0; 32],
+            seed: Some([0; 32]),
         }
     }
 }

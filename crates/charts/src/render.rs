@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use orkestra_core::template::go::{EvalFailure, parse_version, satisfies};
-use orkestra_core::template::{Entropy, EvalErrorKind};
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
+use orkestra_template::go::{EvalFailure, parse_version, satisfies};
+use orkestra_template::{Entropy, EvalErrorKind};
 
 use crate::archive::File;
 use crate::chart::Chart;
@@ -55,8 +55,8 @@ pub fn render(
     check_kube_version(chart, capabilities)?;
     let values = root.coalesced(&given, false)?;
     schema::check(&root, &values)?;
-    let entropy = Entropy::seeded(release.seed);
-    let mut engine = Engine::new(budget, &entropy, release.now);
+    let entropy = release.seed.map(Entropy::seeded);
+    let mut engine = Engine::new(budget, entropy.as_ref(), release.now);
     let mut templates = BTreeMap::new();
     let shared = Shared {
         release: release_value(release),

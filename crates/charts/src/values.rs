@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use orkestra_core::value::{Key, Map, Node};
+use orkestra_object::value::{Key, Map, Node};
 
 use crate::error::Error;
 use crate::value::{Elem, Entries, Table, Value};

@@ -13,7 +13,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use orkestra_charts::archive::{ArchiveError, Limits, unpack};
 use orkestra_charts::{Budget, Capabilities, Chart, Error, Release, Rendered, render};
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
 
 const CHART: &str = "apiVersion: v2\nname: c\nversion: 0.1.0\n";
 
@@ -55,6 +55,24 @@ fn packed(entries: &[(&str, tar::EntryType, &[u8])]) -> Vec<u8> {
 }
 
 const FILE: tar::EntryType = tar::EntryType::Regular;
+
+#[test]
+fn large_numbers_of_values_are_floats_for_the_pretty_form_alone() {
+    let source = "a: {{ toYamlPretty .Values.big }}\nb: {{ toYaml .Values.big }}\nc: {{ toYamlPretty 1000000 }}\n\
+                  d: {{ toYamlPretty .Values.small }}\ne: {{ toYamlPretty .Values.list | nindent 2 }}\nkind: A";
+    let values = "{ big: 1000000, small: 123456, list: [1234567, 0.5, 2] }";
+    let rendered = rendered(&[("templates/a.yaml", source), ("values.yaml", values)]).unwrap();
+    let notes = &rendered.documents[0];
+    for line in [
+        "a: 1e+06\n",
+        "b: 1000000\n",
+        "c: 1000000\n",
+        "d: 123456\n",
+        "- 1.234567e+06\n  - 0.5\n  - 2\n",
+    ] {
+        assert!(notes.text.contains(line), "{line:?}: {}", notes.text);
+    }
+}
 
 #[test]
 fn a_packed_chart_renders_and_so_does_one_within_it() {

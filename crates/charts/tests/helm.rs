@@ -16,7 +16,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use orkestra_charts::{Budget, Capabilities, Chart, Release, Rendered, read_values, render};
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
 use serde_json::{Value, json};
 
 const CHART: &str = "apiVersion: v2\nname: c\nversion: 0.1.0\n";
@@ -248,7 +248,7 @@ fn results_of_helm(cases: &[Case]) -> BTreeMap<String, Value> {
     expected
 }
 
-/// Cases with different output, each described in `docs/charts.md`.
+/// Cases with different output, each described in `docs/guides/charts.md`.
 const DIFFERENCES: &[&str] = &["printf-go-syntax"];
 
 #[test]

@@ -5,6 +5,7 @@
 //! - [`Backoff`]: growing delays between retries.
 //! - [`chain`]: an error with its causes, for messages.
 //! - [`tasks`]: the only place where tasks are started, with the consequence of each task's end.
+//! - [`terminal`]: text that others wrote, for a terminal.
 //! - [`changes`]: waits for changes of watched values.
 
 mod backoff;
@@ -14,6 +15,10 @@ mod clock;
 mod entropy;
 mod error;
 pub mod tasks;
+pub mod terminal;
+
+/// The version of this build.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub use self::{
     backoff::Backoff,

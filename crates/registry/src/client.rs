@@ -1,13 +1,10 @@
 //! A client of registries: schemes, credentials, and the meaning of responses.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
-use http::{
-    HeaderValue, Method, Response, StatusCode, Uri,
-    uri::{Authority, Scheme},
-};
-use hyper::body::Incoming;
+use http::{HeaderValue, Method, StatusCode, uri::Authority};
+use orkestra_egress::{self as egress, Guard, Leader, Limits, Resolver, Response, Target};
 use parking_lot::Mutex;
 use rustls::pki_types::CertificateDer;
 use serde::Deserialize;
@@ -15,11 +12,8 @@ use serde::Deserialize;
 use super::{
     Error, Repository,
     auth::{self, Challenge, Credential, Keychain, Tokens},
-    dial::Dialler,
-    location,
     manifest::short,
-    resolve::ReservedRange,
-    transport::{self, Limits, RegistryOrigin, RegistryRequest, Shared, Transport},
+    transport::{RegistryRequest, Transport},
 };
 
 /// The maximum size of an error response and of a token server's response, in bytes.
@@ -31,16 +25,27 @@ pub struct Options {
     /// Uses plain HTTP for every registry. A registry on a loopback address is called over plain HTTP anyway if it does not
     /// speak TLS.
     pub plain_http: bool,
-    /// Trusted certificates in addition to those of the machine.
-    pub roots: Vec<CertificateDer<'static>>,
     /// Credentials.
     pub keychain: Keychain,
     /// The limits on the duration of responses.
     pub limits: Limits,
-    /// Identifies addresses that are not on the public internet: a registry elsewhere cannot redirect there.
-    pub closed: ReservedRange,
-    /// Makes the connections, and then decides alone which addresses are permitted. `None` for the machine's resolver.
-    pub dial: Option<Dialler>,
+    /// Makes the connections, and decides which addresses are permitted.
+    pub egress: egress::Client,
+}
+
+impl Options {
+    /// The options of a user, who names the registries: each of them may be called, and leads to public addresses and to the kinds of
+    /// addresses that it has itself. `roots` are trusted in addition to the machine's certificates.
+    pub fn of_user(keychain: Keychain, roots: Vec<CertificateDer<'static>>) -> Self {
+        Self {
+            plain_http: false,
+            keychain,
+            limits: Limits::default(),
+            egress: egress::Client::new(Guard::of_user(), Resolver::system())
+                .with_roots(roots)
+                .keeping(),
+        }
+    }
 }
 
 /// A client of registries. Clones share connections and tokens.
@@ -48,11 +53,11 @@ pub struct Options {
 pub struct Client(Arc<Inner>);
 
 struct Inner {
-    transport: Shared,
+    transport: Transport,
     keychain: Keychain,
     tokens: Tokens,
     plain_http: bool,
-    homes: Mutex<HashMap<Box<str>, RegistryOrigin>>,
+    homes: Mutex<HashMap<Box<str>, Leader>>,
 }
 
 /// The access to a repository that a request needs.
@@ -94,14 +99,12 @@ impl Client {
     pub fn new(options: Options) -> Self {
         let Options {
             plain_http,
-            roots,
             keychain,
             limits,
-            closed,
-            dial,
+            egress,
         } = options;
         Self(Arc::new(Inner {
-            transport: Arc::new(Transport::new(&roots, limits, closed, dial)),
+            transport: Transport { egress, limits },
             keychain,
             tokens: Tokens::default(),
             plain_http,
@@ -120,7 +123,7 @@ impl Client {
         };
         let ask = RequestTarget::new(&repository, Access::None, "a login");
         let home = self.home(host).await?;
-        let call = RegistryRequest::new(Method::GET, home.url("/v2/")?);
+        let call = RegistryRequest::new(Method::GET, home.server);
         let response = self.ask(&ask, call).await?;
         self.expect(&ask, response, &[StatusCode::OK])
             .await
@@ -132,13 +135,17 @@ impl Client {
     }
 
     /// Returns the URL of a path below `/v2/` of a repository.
-    pub(crate) async fn url(&self, repository: &Repository, rest: &str) -> Result<Uri, Error> {
-        let home = self.home(&repository.host).await?;
-        home.url(&format!("/v2/{}/{rest}", repository.path))
+    pub(crate) async fn url(&self, repository: &Repository, rest: &str) -> Result<Target, Error> {
+        let home = self.home(&repository.host).await?.server;
+        let path = format!("/v2/{}/{rest}", repository.path);
+        home.at(&path).map_err(|error| Error::Malformed {
+            what: format!("the path {}", short(&path)),
+            why: error.to_string(),
+        })
     }
 
     /// Returns the base URL of a registry. One on a loopback address may speak plain HTTP, which is detected once.
-    async fn home(&self, host: &str) -> Result<RegistryOrigin, Error> {
+    async fn home(&self, host: &str) -> Result<Leader, Error> {
         let homes = || self.0.homes.lock();
         if let Some(home) = homes().get(host) {
             return Ok(home.clone());
@@ -148,52 +155,41 @@ impl Client {
         } else {
             host
         };
-        let authority: Authority = server.parse().map_err(|_| Error::Malformed {
-            what: format!("the host {}", short(host)),
-            why: "it is not valid in a URL".to_owned(),
-        })?;
-        let home = |scheme| RegistryOrigin {
-            scheme,
-            authority: authority.clone(),
+        let home = |scheme: &str| {
+            let home = Target::parse(&format!("{scheme}://{server}/v2/"));
+            home.map_err(|_| not_a_host(host))
         };
+        let secure = home("https")?;
         let is_plain = self.0.plain_http
-            || (is_loopback(authority.host()) && self.speaks_plainly(&home(Scheme::HTTPS)).await?);
-        let found = home(if is_plain {
-            Scheme::HTTP
-        } else {
-            Scheme::HTTPS
-        });
+            || (is_loopback(server) && self.0.transport.speaks_plainly(secure.clone()).await?);
+        let found = Leader {
+            server: if is_plain { home("http")? } else { secure },
+            address: None,
+        };
         homes().insert(host.into(), found.clone());
         Ok(found)
     }
 
-    /// Returns true if the server does not speak TLS. An untrusted certificate does not permit plain HTTP.
-    async fn speaks_plainly(&self, home: &RegistryOrigin) -> Result<bool, Error> {
-        let call = RegistryRequest::new(Method::GET, home.url("/v2/")?);
-        match self.0.transport.send(home, call, None).await {
-            Ok(_) => Ok(false),
-            Err(error) if transport::is_not_tls(&error) => Ok(true),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Sends a request, with credentials if the registry requests them.
+    /// Sends a request, with credentials if the registry itself requests them: the challenge of a server that it redirects to is not
+    /// answered, since that server would choose who receives the credentials (CVE-2020-15157).
     pub(crate) async fn ask(
         &self,
         ask: &RequestTarget<'_>,
         call: RegistryRequest,
-    ) -> Result<Response<Incoming>, Error> {
-        let home = self.home(ask.host).await?;
+    ) -> Result<Response, Error> {
+        let mut home = self.home(ask.host).await?;
         let held = self.0.tokens.get(ask.host, &ask.scope);
-        let response = self
-            .0
-            .transport
-            .send(&home, call.clone(), held.as_ref())
-            .await?;
-        if response.status() != StatusCode::UNAUTHORIZED {
+        let sending = self.0.transport.send(&home, call.clone(), held.as_ref());
+        let response = sending.await?;
+        let is_own = response.from.same_origin(&home.server);
+        if is_own && home.address != response.address {
+            home.address = response.address;
+            self.0.homes.lock().insert(ask.host.into(), home.clone());
+        }
+        if !(is_own && response.status == StatusCode::UNAUTHORIZED) {
             return Ok(response);
         }
-        let Some(challenge) = Challenge::of(response.headers()) else {
+        let Some(challenge) = Challenge::of(&response.headers) else {
             return Ok(response);
         };
         let Some(fresh) = self.authorize(ask, &home, &challenge).await? else {
@@ -206,7 +202,7 @@ impl Client {
     async fn authorize(
         &self,
         ask: &RequestTarget<'_>,
-        home: &RegistryOrigin,
+        home: &Leader,
         challenge: &Challenge,
     ) -> Result<Option<HeaderValue>, Error> {
         let credential = self.0.keychain.find(ask.host).await?;
@@ -235,41 +231,27 @@ impl Client {
     async fn token(
         &self,
         ask: &RequestTarget<'_>,
-        home: &RegistryOrigin,
+        home: &Leader,
         (realm, service): (&str, Option<&str>),
         credential: Option<&Credential>,
     ) -> Result<(HeaderValue, std::time::Duration), Error> {
-        let realm: Uri = realm
-            .parse()
-            .ok()
-            .filter(|realm: &Uri| realm.authority().is_some())
-            .ok_or_else(|| Error::Malformed {
-                what: format!("the token server that {} names", ask.host),
-                why: "its address is not a URL".to_owned(),
-            })?;
+        let realm = Target::parse(realm).map_err(|why| Error::Malformed {
+            what: format!("the token server that {} names", ask.host),
+            why: why.to_string(),
+        })?;
         let (call, authorization) = auth::token_call(&realm, service, &ask.scope, credential)?;
-        let url = call.url.clone();
-        // The address is restricted like any place that the registry leads to, but the server receives the credentials meant
-        // for it, so it has its own base URL.
-        let server = self.0.transport.server(home, &realm).await?;
-        let response = self
-            .0
-            .transport
-            .send_to(&server, call, authorization.as_ref())
-            .await?;
-        let status = response.status();
-        let body = self
-            .0
-            .transport
-            .collect(response, &url, MOST_ANSWER)
-            .await?;
+        // The address is restricted like any place that the registry leads to, but the server receives the credentials meant for it.
+        let transport = &self.0.transport;
+        let response = transport.send_to_realm(home, call, authorization).await?;
+        let status = response.status;
+        let body = transport.collect(response, MOST_ANSWER).await?;
         match status {
             StatusCode::OK => auth::read_token(&body),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST => {
                 Err(unauthorized(ask, &body))
             }
             status => Err(Error::Status {
-                host: location::origin(&url),
+                host: realm.to_string(),
                 what: "a request for a token".to_owned(),
                 status,
                 detail: detail(&body),
@@ -281,27 +263,27 @@ impl Client {
     pub(crate) async fn expect(
         &self,
         ask: &RequestTarget<'_>,
-        response: Response<Incoming>,
+        response: Response,
         good: &[StatusCode],
-    ) -> Result<Response<Incoming>, Error> {
-        let status = response.status();
+    ) -> Result<Response, Error> {
+        let status = response.status;
         if good.contains(&status) {
             return Ok(response);
         }
-        let url = Uri::builder()
-            .scheme("https")
-            .authority(ask.host)
-            .path_and_query("/")
-            .build()
-            .unwrap_or_default();
+        let home = self.0.homes.lock().get(ask.host).cloned();
+        let from = response.from.clone();
+        let is_elsewhere = home.is_some_and(|home| !home.server.same_origin(&from));
         // The body of an error response only adds detail.
-        let body = self
-            .0
-            .transport
-            .collect(response, &url, MOST_ANSWER)
-            .await
-            .unwrap_or_default();
+        let body = self.0.transport.collect(response, MOST_ANSWER).await;
+        let body = body.unwrap_or_default();
         Err(match status {
+            StatusCode::UNAUTHORIZED if is_elsewhere => Error::Unauthorized {
+                host: ask.host.to_owned(),
+                what: ask.what.clone(),
+                why: format!(
+                    "it redirects to {from}, which asks for credentials; none are sent there"
+                ),
+            },
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => unauthorized(ask, &body),
             StatusCode::NOT_FOUND => Error::NotFound(ask.what.clone()),
             status => Error::Status {
@@ -314,10 +296,22 @@ impl Client {
     }
 }
 
-/// True if a host is this machine. Source: RFC 6761, section 6.3.
-pub(crate) fn is_loopback(host: &str) -> bool {
-    let address = super::resolve::literal(host);
-    host == "localhost" || address.is_some_and(|address| address.to_canonical().is_loopback())
+fn not_a_host(host: &str) -> Error {
+    Error::Malformed {
+        what: format!("the host {}", short(host)),
+        why: "it is not valid in a URL".to_owned(),
+    }
+}
+
+/// True if a host, with or without a port, is this machine. Source: RFC 6761, section 6.3.
+fn is_loopback(server: &str) -> bool {
+    let Ok(authority) = server.parse::<Authority>() else {
+        return false;
+    };
+    let host = authority.host();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let address = address.parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 fn unauthorized(ask: &RequestTarget<'_>, body: &Bytes) -> Error {

@@ -1,16 +1,16 @@
 //! Reads and writes manifests, blobs and tags.
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, Method, StatusCode, Uri, header};
+use http::{HeaderMap, Method, StatusCode, header};
+use orkestra_egress::Target;
 use serde::Deserialize;
 
 use super::{
     Client, Descriptor, Digest, Error, Fetched, Reference, Repository,
     client::{Access, RequestTarget},
     digest::Hasher,
-    location,
     manifest::{self, MOST_MANIFEST, media},
-    transport::RegistryRequest,
+    transport::{RegistryRequest, location},
 };
 
 /// The size of the chunks of a large upload, in bytes.
@@ -62,10 +62,10 @@ impl Client {
         let response = self.ask(&ask, call).await?;
         let good = [StatusCode::OK, StatusCode::NOT_MODIFIED];
         let response = self.expect(&ask, response, &good).await?;
-        if response.status() == StatusCode::NOT_MODIFIED {
+        if response.status == StatusCode::NOT_MODIFIED {
             return Ok(ManifestState::Unchanged);
         }
-        let digest = match claimed(response.headers(), &ask.what)? {
+        let digest = match claimed(&response.headers, &ask.what)? {
             Some(digest) => digest,
             // The header is optional. Without it the digest is computed from the content.
             None => self.fetch(reference).await?.digest,
@@ -86,15 +86,12 @@ impl Client {
         let url = self
             .manifest_url(&reference.repository, &reference.selector())
             .await?;
-        let call = RegistryRequest::new(Method::GET, url.clone()).header(header::ACCEPT, ACCEPT);
+        let call = RegistryRequest::new(Method::GET, url).header(header::ACCEPT, ACCEPT);
         let response = self.ask(&ask, call).await?;
         let response = self.expect(&ask, response, &[StatusCode::OK]).await?;
-        let claimed = claimed(response.headers(), &what)?;
-        let media_type = text_header(response.headers(), &header::CONTENT_TYPE);
-        let bytes = self
-            .transport()
-            .collect(response, &url, MOST_MANIFEST)
-            .await?;
+        let claimed = claimed(&response.headers, &what)?;
+        let media_type = text_header(&response.headers, &header::CONTENT_TYPE);
+        let bytes = self.transport().collect(response, MOST_MANIFEST).await?;
         let digest = Digest::of(&bytes);
         for expected in [reference.digest, claimed].into_iter().flatten() {
             if expected != digest {
@@ -135,7 +132,7 @@ impl Client {
         let response = self.ask(&ask, call).await?;
         let good = [StatusCode::CREATED, StatusCode::OK, StatusCode::ACCEPTED];
         let response = self.expect(&ask, response, &good).await?;
-        match claimed(response.headers(), &what)? {
+        match claimed(&response.headers, &what)? {
             Some(actual) if actual != digest => Err(Error::Mismatch {
                 what,
                 expected: digest,
@@ -143,7 +140,7 @@ impl Client {
             }),
             _ => Ok(PushedManifest {
                 digest,
-                is_listed: response.headers().contains_key("oci-subject"),
+                is_listed: response.headers.contains_key("oci-subject"),
             }),
         }
     }
@@ -177,11 +174,11 @@ impl Client {
             .url(repository, &format!("blobs/{}", blob.digest))
             .await?;
         let response = self
-            .ask(&ask, RegistryRequest::new(Method::GET, url.clone()))
+            .ask(&ask, RegistryRequest::new(Method::GET, url))
             .await?;
         let response = self.expect(&ask, response, &[StatusCode::OK]).await?;
         let (mut hasher, mut read) = (Hasher::default(), 0);
-        let reading = self.transport().read(response, &url, size, |piece| {
+        let reading = self.transport().read(response, size, |piece| {
             hasher.update(piece);
             read += piece.len();
             each(piece);
@@ -234,7 +231,7 @@ impl Client {
         let response = self
             .ask(&ask, RegistryRequest::new(Method::HEAD, url))
             .await?;
-        if response.status() == StatusCode::OK {
+        if response.status == StatusCode::OK {
             sent(content.len() as u64);
             return Ok(false);
         }
@@ -243,7 +240,7 @@ impl Client {
             .ask(&ask, RegistryRequest::new(Method::POST, url.clone()))
             .await?;
         let response = self.expect(&ask, response, &[StatusCode::ACCEPTED]).await?;
-        let mut place = location::location(&url, response.headers())?;
+        let mut place = location(&url, &response.headers)?;
         let mut start = 0;
         // The last request sends the final chunk.
         while content.len() - start > PIECE {
@@ -254,7 +251,7 @@ impl Client {
                 .header(header::CONTENT_RANGE, &range);
             let response = self.ask(&ask, call).await?;
             let response = self.expect(&ask, response, &[StatusCode::ACCEPTED]).await?;
-            place = location::location(&place, response.headers())?;
+            place = location(&place, &response.headers)?;
             start = end;
             sent(start as u64);
         }
@@ -290,8 +287,8 @@ impl Client {
                 .ask(&ask, RegistryRequest::new(Method::GET, url.clone()))
                 .await?;
             let response = self.expect(&ask, response, &[StatusCode::OK]).await?;
-            let next = next_page(&url, response.headers());
-            let body = self.transport().collect(response, &url, MOST_PAGE).await?;
+            let next = next_page(&url, &response.headers);
+            let body = self.transport().collect(response, MOST_PAGE).await?;
             let malformed = |why: String| Error::Malformed {
                 what: ask.what.clone(),
                 why,
@@ -312,7 +309,7 @@ impl Client {
         }
     }
 
-    async fn manifest_url(&self, repository: &Repository, selector: &str) -> Result<Uri, Error> {
+    async fn manifest_url(&self, repository: &Repository, selector: &str) -> Result<Target, Error> {
         self.url(repository, &format!("manifests/{selector}")).await
     }
 }
@@ -323,7 +320,7 @@ struct Tags {
 }
 
 /// Returns the URL of the next page. Source: RFC 5988; OCI distribution specification, "Listing Tags".
-pub(crate) fn next_page(asked: &Uri, headers: &HeaderMap) -> Option<Uri> {
+pub(crate) fn next_page(asked: &Target, headers: &HeaderMap) -> Option<Target> {
     let links = headers.get_all(header::LINK).iter();
     let link = links.filter_map(|link| link.to_str().ok()).find(|link| {
         link.split(';')
@@ -331,17 +328,16 @@ pub(crate) fn next_page(asked: &Uri, headers: &HeaderMap) -> Option<Uri> {
             .any(|part| part.trim().replace('"', "") == "rel=next")
     })?;
     let target = link.trim().strip_prefix('<')?.split('>').next()?;
-    let mut headers = HeaderMap::new();
-    headers.insert(header::LOCATION, target.parse().ok()?);
-    let next = location::location(asked, &headers).ok()?;
+    let next = asked.join_absolute(target).ok()?;
     // All pages of a list must be from the same registry.
-    (location::origin(&next) == location::origin(asked)).then_some(next)
+    next.same_origin(asked).then_some(next)
 }
 
-fn with_digest(place: &Uri, digest: &Digest) -> Result<Uri, Error> {
-    let joint = if place.query().is_some() { '&' } else { '?' };
-    let url = format!("{place}{joint}digest={digest}");
-    url.parse().map_err(|_| Error::Malformed {
+fn with_digest(place: &Target, digest: &Digest) -> Result<Target, Error> {
+    let path = &place.path;
+    let joint = if path.contains('?') { '&' } else { '?' };
+    let whole = place.at(&format!("{path}{joint}digest={digest}"));
+    whole.map_err(|_| Error::Malformed {
         what: "the Location of an upload".to_owned(),
         why: "it is too long".to_owned(),
     })

@@ -258,9 +258,18 @@ pub(crate) fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// Truncates untrusted text to 120 characters.
+/// Truncates untrusted text to 120 characters, without those that control a terminal or the direction of text.
+///
+/// Source: Unicode Standard Annex #9, section 2 (explicit and implicit directional formatting characters).
 pub(crate) fn short(text: &str) -> String {
-    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    let is_direction = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let printable = |c: char| {
+        if c.is_control() || is_direction(c) {
+            ' '
+        } else {
+            c
+        }
+    };
     text.chars().take(120).map(printable).collect()
 }
 

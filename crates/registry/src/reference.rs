@@ -4,10 +4,6 @@ use std::{fmt, str::FromStr};
 
 use super::Digest;
 
-/// The default folder for Katalogs, unless `ORK_REGISTRY` names another.
-pub const DEFAULT_KATALOGS: &str = "ghcr.io/orkspace/orkestra-registry/patterns/katalogs";
-/// The default folder for Motifs, unless `ORK_MOTIFS_REGISTRY` names another.
-pub const DEFAULT_MOTIFS: &str = "ghcr.io/orkspace/orkestra-registry/patterns/motifs";
 /// The default tag.
 pub const LATEST: &str = "latest";
 
@@ -167,9 +163,16 @@ impl Repository {
                 path: path.into(),
             });
         }
-        check_path(path)?;
         let base = base.trim().trim_end_matches('/');
         let base = base.strip_prefix("oci://").unwrap_or(base);
+        if base.is_empty() && (path.is_empty() || check_path(path).is_ok()) {
+            return Err(
+                "has no host, and no registry is set for short names: write oci://host/path, or set \
+                 ORK_REGISTRY (for Motifs ORK_MOTIFS_REGISTRY)"
+                    .to_owned(),
+            );
+        }
+        check_path(path)?;
         Self::read(&format!("{base}/{path}"), true, "")
             .map_err(|why| format!("below the registry `{base}` {why}"))
     }

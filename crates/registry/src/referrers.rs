@@ -66,15 +66,12 @@ impl Client {
                 StatusCode::METHOD_NOT_ALLOWED,
                 StatusCode::BAD_REQUEST,
             ];
-            if lacking.contains(&response.status()) {
+            if lacking.contains(&response.status) {
                 return Ok(None);
             }
             let response = self.expect(&ask, response, &[StatusCode::OK]).await?;
-            let next = next_page(&url, response.headers());
-            let bytes = self
-                .transport()
-                .collect(response, &url, MOST_MANIFEST)
-                .await?;
+            let next = next_page(&url, &response.headers);
+            let bytes = self.transport().collect(response, MOST_MANIFEST).await?;
             let Content::Index(index) =
                 manifest::parse(media::INDEX, &bytes).map_err(|error| named(error, &what))?
             else {

@@ -1,375 +1,185 @@
-//! HTTP requests: permitted servers, timeouts and limits on sizes.
+//! Requests to registries.
 //!
 //! ```text
-//!  Call ── to the registry itself ──► connections to it, with credentials
-//!    ▲  └─ to another host ─────────► guarded connections: no credentials, restricted kinds of addresses
-//!    └──── a redirect, at most five ◄──┘
+//!  RegistryRequest ── to the registry itself ──► with credentials
+//!                  └─ to another server ───────► without, where the registry may lead
 //! ```
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::io;
 
-use bytes::{Bytes, BytesMut};
-use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, Uri, header,
-    uri::{Authority, Scheme},
-};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use parking_lot::Mutex;
-use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer};
-use tokio::time::{Instant, timeout_at};
-
-use super::{
-    Error,
-    dial::{Connections, Connector, Dialler, connections, own, refusal},
-    location::{location, origin},
-    resolve::{self, ReservedRange, Resolve},
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, header};
+use orkestra_egress::{
+    self as egress, Leader, Limits, MOST_REDIRECTS, RedirectError, Redirects, Refusal, Request,
+    Response, Target,
 };
 
-/// The maximum number of redirects of a request.
-const MOST_REDIRECTS: usize = 5;
+use super::Error;
 
-/// Limits on the duration of a response.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The time for a connection and the head of a response. A body has the same time in addition to the time for its size.
-    pub patience: Duration,
-    /// The minimum rate of a body, in bytes per second.
-    pub slowest: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            patience: Duration::from_secs(30),
-            slowest: 16 * 1024,
-        }
-    }
-}
-
-impl Limits {
-    /// Returns the time for a body of at most that many bytes.
-    fn body(&self, bytes: usize) -> Duration {
-        self.patience + Duration::from_secs(bytes as u64 / self.slowest.max(1))
-    }
-}
-
-/// A request to a registry.
+/// A request to a registry, without credentials.
 #[derive(Clone, Debug)]
-pub(crate) struct RegistryRequest {
-    pub(crate) method: Method,
-    pub(crate) url: Uri,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
+pub(crate) struct RegistryRequest(pub(crate) Request);
 
 impl RegistryRequest {
-    pub(crate) fn new(method: Method, url: Uri) -> Self {
-        Self {
-            method,
-            url,
-            headers: HeaderMap::new(),
-            body: Bytes::new(),
-        }
+    pub(crate) fn new(method: Method, url: Target) -> Self {
+        let mut request = Request::new(method, url);
+        request.redirects = Redirects::Absolute;
+        let agent = HeaderValue::from_static(concat!("ork/", env!("CARGO_PKG_VERSION")));
+        request.headers.insert(header::USER_AGENT, agent);
+        Self(request)
     }
 
     pub(crate) fn header(mut self, name: header::HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
-            self.headers.insert(name, value);
+            self.0.headers.insert(name, value);
         }
         self
     }
 
     pub(crate) fn body(mut self, media_type: &str, body: Bytes) -> Self {
-        self.body = body;
+        self.0.body = body;
         self.header(header::CONTENT_TYPE, media_type)
     }
-}
 
-/// A registry's own scheme, host and port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RegistryOrigin {
-    pub(crate) scheme: Scheme,
-    pub(crate) authority: Authority,
-}
-
-impl RegistryOrigin {
-    /// Returns the URL of a path of the registry.
-    pub(crate) fn url(&self, path: &str) -> Result<Uri, Error> {
-        let built = Uri::builder()
-            .scheme(self.scheme.clone())
-            .authority(self.authority.clone())
-            .path_and_query(path)
-            .build();
-        built.map_err(|error| Error::Malformed {
-            what: format!("the path {}", super::manifest::short(path)),
-            why: error.to_string(),
-        })
+    /// The request as it is sent: with the authorization if it is to the registry itself, else as one that the registry leads to.
+    fn of(self, home: &Leader, authorization: Option<&HeaderValue>) -> Request {
+        let mut request = self.0;
+        if !request.target.same_origin(&home.server) {
+            request.led_by = Some(home.clone());
+        } else if let Some(authorization) = authorization {
+            let value = authorization.clone();
+            request.own.insert(header::AUTHORIZATION, value);
+        }
+        request
     }
-
-    fn is_at(&self, url: &Uri) -> bool {
-        url.scheme() == Some(&self.scheme) && url.authority() == Some(&self.authority)
-    }
-}
-
-/// A server other than the registry.
-pub(crate) struct Server {
-    own: RegistryOrigin,
-    connections: Connections,
 }
 
 /// Sends requests.
 pub(crate) struct Transport {
-    tls: ClientConfig,
+    pub(crate) egress: egress::Client,
     pub(crate) limits: Limits,
-    closed: ReservedRange,
-    /// The caller's connections, which it guards itself.
-    dial: Option<Dialler>,
-    open: Connections,
-    /// Connections to places other than the registry, by the kinds of closed addresses that are permitted, or by the registry that
-    /// leads there.
-    guarded: Mutex<HashMap<String, Connections>>,
 }
 
 impl Transport {
-    /// Creates a transport that trusts the machine's certificates and `roots`.
-    pub(crate) fn new(
-        roots: &[CertificateDer<'static>],
-        limits: Limits,
-        closed: ReservedRange,
-        dial: Option<Dialler>,
-    ) -> Self {
-        let mut store = RootCertStore::empty();
-        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        store.add_parsable_certificates(roots.iter().cloned());
-        let tls = ClientConfig::builder()
-            .with_root_certificates(store)
-            .with_no_client_auth();
-        let connector = match &dial {
-            Some(dial) => Connector::Given(dial.clone(), None),
-            None => own(Resolve::open(), limits.patience),
-        };
-        Self {
-            open: connections(tls.clone(), connector),
-            dial,
-            guarded: Mutex::default(),
-            tls,
-            limits,
-            closed,
-        }
-    }
-
-    /// Resolves a server that a registry names, such as its token server, with the restrictions on places that a registry
-    /// leads to.
-    pub(crate) async fn server(&self, home: &RegistryOrigin, url: &Uri) -> Result<Server, Error> {
-        let own = RegistryOrigin {
-            scheme: url.scheme().cloned().unwrap_or(Scheme::HTTPS),
-            authority: url
-                .authority()
-                .cloned()
-                .unwrap_or_else(|| home.authority.clone()),
-        };
-        let connections = if home.is_at(url) {
-            self.open.clone()
-        } else {
-            self.guarded(home, url).await?
-        };
-        Ok(Server { own, connections })
-    }
-
-    /// Sends a request to such a server, with the credentials meant for it. Does not follow redirects.
-    pub(crate) async fn send_to(
-        &self,
-        server: &Server,
-        call: RegistryRequest,
-        authorization: Option<&HeaderValue>,
-    ) -> Result<Response<Incoming>, Error> {
-        let credentials = authorization.filter(|_| server.own.is_at(&call.url));
-        self.exchange(&server.connections, &call, credentials).await
-    }
-
-    /// Sends a request to the registry at `home`. Follows redirects of GET and HEAD.
+    /// Sends a request to the registry at `home`, or to a place that it names. Follows redirects.
     pub(crate) async fn send(
         &self,
-        home: &RegistryOrigin,
-        mut call: RegistryRequest,
+        home: &Leader,
+        call: RegistryRequest,
         authorization: Option<&HeaderValue>,
-    ) -> Result<Response<Incoming>, Error> {
-        for _ in 0..=MOST_REDIRECTS {
-            let is_home = home.is_at(&call.url);
-            let connections = if is_home {
-                self.open.clone()
-            } else {
-                self.guarded(home, &call.url).await?
-            };
-            let credentials = authorization.filter(|_| is_home);
-            let response = self.exchange(&connections, &call, credentials).await?;
-            let is_safe = [Method::GET, Method::HEAD].contains(&call.method);
-            // 304 is not a redirect.
-            let is_redirect = [301, 302, 303, 307, 308].contains(&response.status().as_u16());
-            if !(is_safe && is_redirect) {
-                return Ok(response);
-            }
-            call.url = location(&call.url, response.headers())?;
-        }
-        Err(Error::Refused {
-            host: origin(&call.url),
-            why: format!("it is at the end of a chain of more than {MOST_REDIRECTS} redirects"),
-        })
+    ) -> Result<Response, Error> {
+        let within = self.limits.within(call.0.body.len());
+        let request = call.of(home, authorization);
+        self.egress.send(request, within).await.map_err(failed)
     }
 
-    /// Sends one request and returns its response.
-    async fn exchange(
+    /// Sends a request to a token server that the registry at `home` names, with the credentials meant for it. Does not follow
+    /// redirects.
+    pub(crate) async fn send_to_realm(
         &self,
-        connections: &Connections,
-        call: &RegistryRequest,
-        authorization: Option<&HeaderValue>,
-    ) -> Result<Response<Incoming>, Error> {
-        let mut request = Request::new(Full::new(call.body.clone()));
-        *request.method_mut() = call.method.clone();
-        *request.uri_mut() = call.url.clone();
-        *request.headers_mut() = call.headers.clone();
-        let agent = concat!("ork/", env!("CARGO_PKG_VERSION"));
-        let agent = HeaderValue::from_static(agent);
-        request.headers_mut().insert(header::USER_AGENT, agent);
-        if let Some(authorization) = authorization {
-            request
-                .headers_mut()
-                .insert(header::AUTHORIZATION, authorization.clone());
-        }
-        let within = self.limits.body(call.body.len());
-        let sent = tokio::time::timeout(within, connections.request(request)).await;
-        let sent = sent.map_err(|_| timed_out(&call.url, within))?;
-        sent.map_err(|error| {
-            let host = origin(&call.url);
-            match refusal(&error) {
-                Some(why) => Error::Refused { host, why },
-                None => Error::Unreachable {
-                    host,
-                    why: innermost(&error),
-                },
-            }
-        })
+        home: &Leader,
+        call: RegistryRequest,
+        authorization: Option<HeaderValue>,
+    ) -> Result<Response, Error> {
+        let mut request = call.of(home, None);
+        request.redirects = Redirects::Returned;
+        let own = authorization.map(|value| (header::AUTHORIZATION, value));
+        request.own.extend(own);
+        let sending = self.egress.send_once(&request, self.limits.patience);
+        sending.await.map_err(failed)
     }
 
-    /// Returns connections to a place other than the registry.
-    async fn guarded(&self, home: &RegistryOrigin, url: &Uri) -> Result<Connections, Error> {
-        let refused = |why: String| Error::Refused {
-            host: origin(url),
-            why,
-        };
-        let is_secure = url.scheme() == Some(&Scheme::HTTPS);
-        if !is_secure && home.scheme == Scheme::HTTPS {
-            return Err(refused(
-                "it is a plain HTTP address that a registry over HTTPS redirects to".to_owned(),
-            ));
+    /// Returns true if the server does not speak TLS. An untrusted certificate does not permit plain HTTP.
+    pub(crate) async fn speaks_plainly(&self, url: Target) -> Result<bool, Error> {
+        let call = RegistryRequest::new(Method::GET, url);
+        match self.egress.send_once(&call.0, self.limits.patience).await {
+            Ok(_) => Ok(false),
+            Err(error) if error.is_not_tls() => Ok(true),
+            Err(error) => Err(failed(error)),
         }
-        let (key, connector) = if let Some(dial) = &self.dial {
-            let led_by = home.url("/")?;
-            (
-                led_by.to_string(),
-                Connector::Given(dial.clone(), Some(led_by)),
-            )
-        } else {
-            let kinds = resolve::kinds(&home.authority, self.closed).await;
-            if let Some(address) = resolve::literal(url.host().unwrap_or_default()) {
-                resolve::judge(address, self.closed, &kinds).map_err(refused)?;
-            }
-            let key = kinds.iter().copied().collect::<Vec<_>>().join(", ");
-            let resolve = Resolve::guarded(self.closed, kinds);
-            (key, own(resolve, self.limits.patience))
-        };
-        let mut guarded = self.guarded.lock();
-        let connections = guarded
-            .entry(key)
-            .or_insert_with(|| connections(self.tls.clone(), connector));
-        Ok(connections.clone())
     }
 
     /// Reads a body of at most `most` bytes and passes every chunk to `each`.
     pub(crate) async fn read(
         &self,
-        response: Response<Incoming>,
-        url: &Uri,
+        response: Response,
         most: usize,
-        mut each: impl FnMut(&Bytes),
+        each: impl FnMut(&Bytes),
     ) -> Result<(), Error> {
-        let within = self.limits.body(most);
-        let end = Instant::now() + within;
-        let mut body = response.into_body();
-        let mut read = 0;
-        loop {
-            let frame = timeout_at(end.min(Instant::now() + self.limits.patience), body.frame());
-            let frame = match frame.await {
-                Ok(Some(frame)) => frame,
-                Ok(None) => return Ok(()),
-                Err(_) => return Err(timed_out(url, within)),
-            };
-            let frame = frame.map_err(|error| Error::Unreachable {
-                host: origin(url),
-                why: innermost(&error),
-            })?;
-            let Ok(data) = frame.into_data() else {
-                continue;
-            };
-            read += data.len();
-            if read > most {
-                return Err(Error::Malformed {
-                    what: format!("the answer of {}", origin(url)),
-                    why: format!("it has more than {most} bytes"),
-                });
-            }
-            each(&data);
-        }
+        let reading = response.stream(most, self.limits, each);
+        reading.await.map_err(failed)
     }
 
     /// Reads a whole body of at most `most` bytes.
-    pub(crate) async fn collect(
-        &self,
-        response: Response<Incoming>,
-        url: &Uri,
-        most: usize,
-    ) -> Result<Bytes, Error> {
-        let mut all = BytesMut::new();
-        self.read(response, url, most, |piece| all.extend_from_slice(piece))
-            .await?;
-        Ok(all.freeze())
+    pub(crate) async fn collect(&self, response: Response, most: usize) -> Result<Bytes, Error> {
+        let reading = response.read(most, self.limits);
+        reading.await.map(Bytes::from).map_err(failed)
     }
 }
 
-fn timed_out(url: &Uri, within: Duration) -> Error {
-    Error::TimedOut {
-        host: origin(url),
-        seconds: within.as_secs(),
-    }
-}
-
-/// Returns the most specific cause: the last one.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut said = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        said = cause.to_string();
-        next = cause.source();
-    }
-    said
-}
-
-/// True if a server does not speak TLS: the handshake failed for another reason than its certificate.
-pub(crate) fn is_not_tls(error: &Error) -> bool {
-    let Error::Unreachable { why, .. } = error else {
-        return false;
+/// Returns the `Location` of a response: a URL, or an absolute path.
+pub(crate) fn location(asked: &Target, headers: &HeaderMap) -> Result<Target, Error> {
+    let wrong = |why: String| Error::Malformed {
+        what: format!("the Location of an answer of {asked}"),
+        why,
     };
-    // `rustls` errors are only available as text after hyper has wrapped them.
-    [
-        "InvalidContentType",
-        "corrupt message",
-        "tls handshake eof",
-        "unexpected end of file",
-    ]
-    .iter()
-    .any(|kind| why.contains(kind))
+    let value = headers.get(header::LOCATION);
+    let value = value.ok_or_else(|| wrong("it is missing".to_owned()))?;
+    let text = value.to_str();
+    let text = text.map_err(|_| wrong("it is not text".to_owned()))?;
+    let joined = asked.join_absolute(text);
+    joined.map_err(|why| wrong(why.to_string()))
 }
 
-/// Shared by clones of a client.
-pub(crate) type Shared = Arc<Transport>;
+fn failed(error: egress::Error) -> Error {
+    let unreachable = |host: String, why: String| Error::Unreachable { host, why };
+    match error {
+        egress::Error::Refused(why) => refused(&why),
+        egress::Error::Redirect { from, why } => misled(from, why),
+        egress::Error::TimedOut { to, within } => Error::TimedOut {
+            host: to,
+            seconds: within.as_secs(),
+        },
+        egress::Error::TooLarge { to, most } => Error::Malformed {
+            what: format!("the answer of {to}"),
+            why: format!("it has more than {most} bytes"),
+        },
+        egress::Error::Unresolved(to) => unreachable(to, "the host name has no address".to_owned()),
+        egress::Error::Connect { to, source } => unreachable(to, cause(&source)),
+        egress::Error::Tls { to, source } => unreachable(to, source.to_string()),
+        egress::Error::Request(to) => unreachable(to, "the request is not valid".to_owned()),
+        egress::Error::Broken(to) => {
+            unreachable(to, "it did not send a valid HTTP response".to_owned())
+        }
+    }
+}
+
+fn cause(error: &io::Error) -> String {
+    error.kind().to_string()
+}
+
+fn refused(why: &Refusal) -> Error {
+    Error::Refused {
+        host: why.host().to_owned(),
+        why: why.to_string(),
+    }
+}
+
+/// The error of a redirect of the server `from`.
+fn misled(from: String, why: RedirectError) -> Error {
+    match why {
+        RedirectError::Refused(why) => refused(&why),
+        RedirectError::Url(_) | RedirectError::Nowhere => Error::Malformed {
+            what: format!("the Location of an answer of {from}"),
+            why: why.to_string(),
+        },
+        RedirectError::TooMany => Error::Refused {
+            host: from,
+            why: format!("it is at the end of a chain of more than {MOST_REDIRECTS} redirects"),
+        },
+        RedirectError::Plain | RedirectError::Elsewhere => Error::Refused {
+            why: format!("{from} leads there {why}"),
+            host: "the next server".to_owned(),
+        },
+    }
+}

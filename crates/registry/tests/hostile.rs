@@ -7,9 +7,11 @@
 
 #[path = "hostile/content.rs"]
 mod content;
+#[path = "hostile/credentials.rs"]
+mod credentials;
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -139,27 +141,15 @@ fn redirect(to: &str) -> Act {
     )
 }
 
-fn closed(address: IpAddr) -> Option<&'static str> {
-    match address {
-        IpAddr::V4(address) if address.is_loopback() => Some("loopback"),
-        IpAddr::V4(address) if address.is_link_local() => Some("link-local"),
-        IpAddr::V4(address) if address.is_private() => Some("private"),
-        _ => None,
-    }
-}
-
 fn client(keychain: Keychain) -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::new(Options {
         plain_http: true,
-        roots: Vec::new(),
-        keychain,
         limits: Limits {
             patience: Duration::from_secs(1),
             slowest: 100 << 20,
         },
-        closed,
-        dial: None,
+        ..Options::of_user(keychain, Vec::new())
     })
 }
 
@@ -313,15 +303,11 @@ async fn a_registry_on_this_machine_may_speak_plain_http_and_no_other_may() {
     );
     let server = Server::start(move |_| answer(media::INDEX, &index)).await;
     let client = Client::new(Options {
-        plain_http: false,
-        roots: Vec::new(),
-        keychain: Keychain::anonymous(),
         limits: Limits {
             patience: Duration::from_secs(5),
             slowest: 1 << 20,
         },
-        closed,
-        dial: None,
+        ..Options::of_user(Keychain::anonymous(), Vec::new())
     });
     client.fetch(&server.reference()).await.unwrap();
     // The same server under a name that is not recognized as this machine.

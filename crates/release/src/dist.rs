@@ -13,6 +13,7 @@ use orkestra_registry::Digest;
 use crate::{
     Moment,
     archive::{Entry, gzip, tar},
+    places::Places,
 };
 
 /// The name of the file with the checksums, as `sha256sum --check` reads it.
@@ -68,7 +69,11 @@ pub fn printed(program: &Path, arguments: &[&OsStr]) -> Result<Vec<u8>, DistErro
 ///
 /// # Errors
 /// [`DistError::Program`], [`DistError::File`].
-pub fn printed_by(binary: &Path, moment: Moment) -> Result<Vec<Entry>, DistError> {
+pub fn printed_by(
+    binary: &Path,
+    places: &Places<'_>,
+    moment: Moment,
+) -> Result<Vec<Entry>, DistError> {
     let run = |arguments: &[&str]| {
         let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
         printed(binary, &arguments)
@@ -97,23 +102,38 @@ pub fn printed_by(binary: &Path, moment: Moment) -> Result<Vec<Entry>, DistError
             .map_err(file(Path::new("an archive")))
     };
     Ok(vec![
-        Entry::file("install.yaml", run(&["install", "--dry-run=client"])?),
+        Entry::file(
+            "install.yaml",
+            run(&[
+                "install",
+                "--dry-run=client",
+                "--image",
+                &places.reference(),
+            ])?,
+        ),
         Entry::file("crds.yaml", run(&["crds"])?),
         Entry::file("ork-completions.tar.gz", packed(&completions)?),
         Entry::file("ork-man.tar.gz", packed(&man)?),
     ])
 }
 
-/// Returns the package of a chart, as `helm install` reads it: `NAME-VERSION.tgz`. Links are followed.
+/// Returns the package of a chart, as `helm install` reads it: `NAME-VERSION.tgz`, with the places of the release. Links are
+/// followed.
 ///
 /// # Errors
 /// [`DistError::File`].
-pub fn chart(folder: &Path, moment: Moment) -> Result<Vec<u8>, DistError> {
+pub fn chart(folder: &Path, places: &Places<'_>, moment: Moment) -> Result<Vec<u8>, DistError> {
     let name = folder
         .file_name()
         .and_then(OsStr::to_str)
         .unwrap_or_default();
-    let entries = files(folder, &format!("{name}/"))?;
+    let mut entries = files(folder, &format!("{name}/"))?;
+    for entry in &mut entries {
+        let path = entry.path.strip_prefix(&format!("{name}/"));
+        if let Some(content) = path.and_then(|path| places.of_chart(path, &entry.content)) {
+            entry.content = content;
+        }
+    }
     tar(&entries, moment)
         .and_then(|tar| gzip(&tar))
         .map_err(file(folder))

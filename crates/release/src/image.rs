@@ -89,10 +89,6 @@ pub fn labels(version: &str, commit: &str) -> BTreeMap<&'static str, String> {
             "Runs Kubernetes operators that are declared instead of programmed".to_owned(),
         ),
         ("org.opencontainers.image.licenses", "Apache-2.0".to_owned()),
-        (
-            "org.opencontainers.image.source",
-            "https://github.com/orkspace/orkestra".to_owned(),
-        ),
         ("org.opencontainers.image.version", version.to_owned()),
         ("org.opencontainers.image.revision", commit.to_owned()),
     ])

@@ -13,6 +13,7 @@
 pub mod archive;
 pub mod dist;
 pub mod image;
+pub mod places;
 pub mod provenance;
 pub mod push;
 pub mod sbom;

@@ -8,12 +8,13 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, Subcommand};
-use orkestra_registry::{Client, Keychain, Limits, Options, Reference, signature::PrivateKey};
+use orkestra_registry::{Client, Keychain, Options, Reference, signature::PrivateKey};
 use release::{
     Moment,
     archive::{Entry, tar},
     dist,
     image::{self, Image, Source},
+    places::Places,
     provenance::{self, Build},
     push::{self, Document},
     sbom,
@@ -73,6 +74,27 @@ enum Command {
     },
 }
 
+/// Where the release is published: the same variables as those of the build of `ork`. Empty ones publish nothing.
+#[derive(Debug, clap::Args)]
+struct Published {
+    /// Repository of the image
+    #[arg(long = "published-image", env = "ORK_PUBLISHED_IMAGE")]
+    image: Option<String>,
+    /// Address of the folders of releases
+    #[arg(long = "published-releases", env = "ORK_PUBLISHED_RELEASES")]
+    releases: Option<String>,
+    /// Address of the documentation
+    #[arg(long = "published-docs", env = "ORK_PUBLISHED_DOCS")]
+    docs: Option<String>,
+    /// Address of the repository with the sources
+    #[arg(long = "published-source", env = "ORK_PUBLISHED_SOURCE")]
+    source: Option<String>,
+}
+
+fn given(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.is_empty())
+}
+
 /// What a release is made of.
 #[derive(Debug, clap::Args)]
 struct Inputs {
@@ -89,12 +111,10 @@ struct Inputs {
     #[arg(long, env = "ORK_COMMIT", default_value = "unknown")]
     commit: String,
     /// The identity of the builder, as a URI
-    #[arg(
-        long,
-        env = "ORK_BUILDER",
-        default_value = "https://github.com/orkspace/orkestra/blob/main/Makefile"
-    )]
+    #[arg(long, env = "ORK_BUILDER", default_value = "urn:orkestra:make")]
     builder: String,
+    #[command(flatten)]
+    published: Published,
     /// Seconds since 1970 in everything
     #[arg(long, env = "SOURCE_DATE_EPOCH", default_value_t = 0)]
     epoch: u32,
@@ -139,6 +159,7 @@ impl Inputs {
             commit: self.commit.clone(),
             compiler: String::from_utf8_lossy(&compiler).trim().to_owned(),
             target: format!("linux/{}", architecture()),
+            source: given(self.published.source.as_deref()).map(str::to_owned),
             builder: self.builder.clone(),
             lock,
             roots: source.roots.clone(),
@@ -222,12 +243,7 @@ async fn push_image(
     let key = key.map(private).transpose()?;
     let client = Client::new(Options {
         plain_http,
-        roots: Vec::new(),
-        keychain: Keychain::of_user()?,
-        limits: Limits::default(),
-        // The registry is the caller's own.
-        closed: |_| None,
-        dial: None,
+        ..Options::of_user(Keychain::of_user()?, Vec::new())
     });
     let documents = [
         Document {
@@ -259,12 +275,24 @@ fn assemble(inputs: &Inputs, output: &Path) -> Result<()> {
     let image = Image::build(&source)?;
     let [bill, statement] = inputs.documents(&image, &source)?;
     let chart = inputs.root.join("charts").join(PACKAGE);
-    let mut entries = dist::printed_by(&inputs.binary, source.moment)?;
+    let Published {
+        image: repository,
+        releases,
+        docs,
+        ..
+    } = &inputs.published;
+    let places = Places {
+        image: given(repository.as_deref()),
+        digest: image.digest(),
+        releases: given(releases.as_deref()),
+        docs: given(docs.as_deref()),
+    };
+    let mut entries = dist::printed_by(&inputs.binary, &places, source.moment)?;
     let layout = tar(&image.layout(&source.version)?, source.moment)?;
     entries.extend([
         Entry::file(
             format!("orkestra-{}.tgz", source.version),
-            dist::chart(&chart, source.moment)?,
+            dist::chart(&chart, &places, source.moment)?,
         ),
         Entry::file(
             format!("orkestra-image-linux-{}.tar", architecture()),
@@ -272,7 +300,10 @@ fn assemble(inputs: &Inputs, output: &Path) -> Result<()> {
         ),
         Entry::file(format!("{}.cdx.json", program()), bill),
         Entry::file(format!("{}.intoto.json", program()), statement),
-        Entry::file("install.sh", read(&inputs.root.join("install.sh"))?),
+        Entry::file(
+            "install.sh",
+            places.installer(&read(&inputs.root.join("install.sh"))?),
+        ),
         Entry::file(program(), source.binary),
     ]);
     entries.push(dist::checksums(&entries));

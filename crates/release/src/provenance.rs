@@ -11,7 +11,8 @@ use crate::Moment;
 pub const MEDIA_TYPE: &str = "application/vnd.in-toto+json";
 /// The type of the predicate.
 pub const PREDICATE: &str = "https://slsa.dev/provenance/v1";
-const REPOSITORY: &str = "https://github.com/orkspace/orkestra";
+/// The type of a build: how `make release` builds, as `docs/operate/install.md` describes it.
+const BUILD_TYPE: &str = "urn:orkestra:make-release";
 
 /// What a build used.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct Build {
     pub compiler: String,
     /// The target.
     pub target: String,
+    /// The address of the repository, if it has one.
+    pub source: Option<String>,
     /// The identity of the machine or service that built, as a URI.
     pub builder: String,
     /// The text of `Cargo.lock`.
@@ -34,6 +37,10 @@ pub struct Build {
 
 /// Returns the statement about artifacts, by name and digest.
 pub fn statement(subjects: &[(String, Digest)], build: &Build) -> Value {
+    let mut source = json!({ "name": "source", "digest": { "gitCommit": build.commit } });
+    if let Some(repository) = &build.source {
+        source["uri"] = format!("git+{repository}@{}", build.commit).into();
+    }
     let subjects: Vec<Value> = subjects
         .iter()
         .map(|(name, digest)| json!({ "name": name, "digest": { "sha256": digest.hex() } }))
@@ -45,11 +52,11 @@ pub fn statement(subjects: &[(String, Digest)], build: &Build) -> Value {
         "predicateType": PREDICATE,
         "predicate": {
             "buildDefinition": {
-                "buildType": format!("{REPOSITORY}/blob/main/docs/install.md#release"),
+                "buildType": BUILD_TYPE,
                 "externalParameters": { "target": build.target, "sourceDateEpoch": build.moment.0 },
                 "internalParameters": { "compiler": build.compiler },
                 "resolvedDependencies": [
-                    { "uri": format!("git+{REPOSITORY}@{}", build.commit), "digest": { "gitCommit": build.commit } },
+                    source,
                     file("Cargo.lock", &build.lock),
                     file("ca-certificates.crt", &build.roots),
                 ],

@@ -16,7 +16,7 @@ use axum::{
 };
 use http::{Method, StatusCode, Uri, header};
 use orkestra_registry::{
-    Client, Content, Digest, Keychain, Limits, Options, Reference, media,
+    Client, Content, Digest, Keychain, Options, Reference, media,
     signature::{BUNDLE, Format, PrivateKey, verify},
 };
 use parking_lot::Mutex;
@@ -163,11 +163,7 @@ async fn an_image_is_pushed_with_its_documents_and_a_signature() {
 fn client() -> Client {
     Client::new(Options {
         plain_http: true,
-        roots: Vec::new(),
-        keychain: Keychain::default(),
-        limits: Limits::default(),
-        closed: |_| None,
-        dial: None,
+        ..Options::of_user(Keychain::default(), Vec::new())
     })
 }
 

@@ -1,4 +1,6 @@
 //! The parts of a release: they contain the same bytes in every folder, and standard tools can read them.
+//!
+//! One file: a test for each part of a release, over the same sources.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,6 +16,7 @@ use release::{
     archive::{Entry, gzip, tar},
     dist,
     image::{self, Image, PROGRAM, ROOTS, Source, labels},
+    places::Places,
     provenance::{self, Build},
     sbom,
 };
@@ -195,7 +198,7 @@ fn the_bill_lists_what_is_linked_with_the_checksums_of_the_lock_file() {
         "tokio",
         "rustls",
         "kube",
-        "orkestra-core",
+        "orkestra-engine",
         "orkestra-charts",
     ] {
         assert!(names.contains(&linked), "{linked}");
@@ -241,6 +244,7 @@ fn the_provenance_names_the_artifacts_by_digest_and_the_commit() {
         commit: "0123456789012345678901234567890123456789".to_owned(),
         compiler: "rustc 1.95.0".to_owned(),
         target: "linux/amd64".to_owned(),
+        source: Some("https://git.example/orkestra".to_owned()),
         builder: "https://builder.example".to_owned(),
         lock: b"lock".to_vec(),
         roots: b"roots".to_vec(),
@@ -252,14 +256,31 @@ fn the_provenance_names_the_artifacts_by_digest_and_the_commit() {
     assert_eq!(statement["subject"][0]["digest"]["sha256"], digest.hex());
     let inputs = &statement["predicate"]["buildDefinition"]["resolvedDependencies"];
     assert_eq!(inputs[0]["digest"]["gitCommit"], build.commit);
+    let uri = format!("git+https://git.example/orkestra@{}", build.commit);
+    assert_eq!(inputs[0]["uri"], uri);
+    let nowhere = Build {
+        source: None,
+        ..build
+    };
+    let nowhere = provenance::statement(&[], &nowhere).to_string();
+    assert!(!nowhere.contains("git+"), "{nowhere}");
     assert_eq!(inputs[1]["digest"]["sha256"], Digest::of(b"lock").hex());
 }
 
 #[test]
 fn the_package_of_the_chart_is_the_same_twice_and_holds_the_crds() {
     let folder = root().join("charts/orkestra");
-    let package = dist::chart(&folder, Moment::default()).unwrap();
-    assert_eq!(package, dist::chart(&folder, Moment::default()).unwrap());
+    let nowhere = Places {
+        image: None,
+        digest: Digest::of(b"image"),
+        releases: None,
+        docs: None,
+    };
+    let package = dist::chart(&folder, &nowhere, Moment::default()).unwrap();
+    assert_eq!(
+        package,
+        dist::chart(&folder, &nowhere, Moment::default()).unwrap()
+    );
     let files = unpack(&package);
     for name in [
         "Chart.yaml",
@@ -359,4 +380,67 @@ mod installer {
         fs::remove_file(folder.path().join(dist::CHECKSUMS)).unwrap();
         refused("cannot download");
     }
+}
+
+#[test]
+fn a_release_names_the_places_where_it_is_published_and_the_repository_names_none() {
+    let read = |path: &str| fs::read(root().join(path)).unwrap();
+    let digest = Digest::of(b"image");
+    let nowhere = Places {
+        image: None,
+        digest,
+        releases: None,
+        docs: None,
+    };
+    assert_eq!(nowhere.reference(), "registry.invalid/orkestra");
+    let script = read("install.sh");
+    assert_eq!(nowhere.installer(&script), script);
+    let published = Places {
+        image: Some("registry.example/orkestra"),
+        releases: Some("https://releases.example/orkestra/"),
+        docs: Some("https://docs.example/orkestra"),
+        ..nowhere
+    };
+    assert_eq!(
+        published.reference(),
+        format!("registry.example/orkestra@{digest}")
+    );
+    let installer = String::from_utf8(published.installer(&script)).unwrap();
+    assert!(installer.contains("\nreleases='https://releases.example/orkestra'\n"));
+    let packed = dist::chart(
+        &root().join("charts/orkestra"),
+        &published,
+        Moment::default(),
+    );
+    let files = unpack(&packed.unwrap());
+    let text = |path: &str| String::from_utf8(files[path].3.clone()).unwrap();
+    let values = text("orkestra/values.yaml");
+    assert!(
+        values.contains("\n  repository: \"registry.example/orkestra\"\n"),
+        "{values}"
+    );
+    assert!(
+        values.contains(&format!("\n  digest: \"{digest}\"\n")),
+        "{values}"
+    );
+    let chart = text("orkestra/Chart.yaml");
+    assert!(
+        chart.contains("home: \"https://docs.example/orkestra\""),
+        "{chart}"
+    );
+}
+
+#[test]
+fn the_installer_asks_for_an_address_if_the_release_has_none() {
+    let install = |variables: &[(&str, &str)]| {
+        let mut sh = Command::new("sh");
+        sh.arg(root().join("install.sh")).env_remove("ORK_BASE_URL");
+        sh.envs(variables.iter().copied()).output().unwrap()
+    };
+    let output = install(&[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !output.status.success() && said.contains("ORK_BASE_URL"),
+        "{said}"
+    );
 }

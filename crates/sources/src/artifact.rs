@@ -1,32 +1,6 @@
 //! Fetched sources.
 
-use sha2::{Digest as _, Sha256};
-
-pub use orkestra_core::compose::{Artifact, Fetched, Verified};
-
-/// Returns the digest of documents: of its text for one, else of the lines that `sha256sum` prints for them.
-pub(crate) fn digest(documents: &[Fetched]) -> String {
-    match documents {
-        [one] => format!("sha256:{}", hex(one.text.as_bytes())),
-        all => {
-            let lines = all
-                .iter()
-                .flat_map(|file| [hex(file.text.as_bytes()), format!("  {}\n", file.name)]);
-            let lines: String = lines.collect();
-            format!("sha256:{}", hex(lines.as_bytes()))
-        }
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        // Writing to a text cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
+pub use orkestra_compiler::compose::{Artifact, Fetched, Verified};
 
 /// Returns the text of a file.
 ///
@@ -43,4 +17,61 @@ pub(crate) fn text(name: &str, data: Vec<u8>) -> Result<String, String> {
 pub(crate) fn is_yaml(name: &str) -> bool {
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
     matches!(ending, Some("yaml" | "yml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    fn document(name: &str, text: &str) -> Fetched {
+        Fetched {
+            name: name.to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn no_two_lists_of_documents_have_one_digest() {
+        let sum = |text: &str| {
+            let sum = Sha256::digest(text.as_bytes());
+            sum.iter().fold(String::new(), |mut text, byte| {
+                write!(text, "{byte:02x}").unwrap();
+                text
+            })
+        };
+        let [a, b, c] = ["a: 1\n", "b: 1\n", "c: 1\n"];
+        let list = format!(
+            "{}  a.yaml\n{}  b.yaml\n{}  c.yaml\n",
+            sum(a),
+            sum(b),
+            sum(c)
+        );
+        let name = format!("a.yaml\n{}  b.yaml", sum(b));
+        let lists = [
+            // `sha256sum` prints one list of checksums for the first two, without its escapes; it is the text of the next two.
+            vec![
+                document("a.yaml", a),
+                document("b.yaml", b),
+                document("c.yaml", c),
+            ],
+            vec![document(&name, a), document("c.yaml", c)],
+            vec![document("", &list)],
+            vec![document("c.yaml", &list)],
+            // A name and a text, divided elsewhere, and in another order.
+            vec![document("a.yaml", a), document("b.yaml", b)],
+            vec![document("b.yaml", b), document("a.yaml", a)],
+            vec![document("a.yaml", a)],
+            vec![document("a.yam", &format!("l{a}"))],
+            vec![],
+        ];
+        for (number, one) in lists.iter().enumerate() {
+            for other in &lists[..number] {
+                assert_ne!(Artifact::digest_of(one), Artifact::digest_of(other));
+            }
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use orkestra_guard::{BadUrl, Refusal};
+use orkestra_egress::{BadUrl, Refusal};
 
 /// Why a source was not fetched. No message contains a credential or the content of a response.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@
 //!                            └──── cached: digest, ETag, commit, version ◄─────────────────┘
 //! ```
 //!
-//! Guarantees: a host is called only if the [guard](orkestra_guard::Guard) permits it, and each address is checked before a
+//! Guarantees: a host is called only if the [guard](orkestra_egress::Guard) permits it, and each address is checked before a
 //! connection, also after redirects. Every fetch is limited in bytes, files, depth and time. Nothing is written to disk and no
 //! program is run, except a credential helper of Docker's configuration if the caller provides the configuration of a user. Content
 //! with a digest is checked against it. A source whose required signature is not valid results in an error. Credentials are sent
@@ -21,6 +21,7 @@ mod git;
 mod helm;
 mod http;
 mod limits;
+mod place;
 mod policy;
 mod registry;
 mod request;

@@ -21,7 +21,8 @@ pub struct Limits {
     pub chart: usize,
     /// The most bytes of a pack that a Git server sends.
     pub pack: usize,
-    /// The most bytes of the objects in a pack, unpacked.
+    /// The most bytes of the objects in a pack, unpacked, with the buffers for their deltas; of an object of a local repository; and of
+    /// the folders and paths that are read of a commit.
     pub objects: usize,
     /// The most objects in a pack.
     pub object_count: usize,
@@ -45,8 +46,11 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the time for a response of at most that many bytes.
-    pub(crate) fn within(&self, bytes: usize) -> Duration {
-        self.patience + Duration::from_secs(bytes as u64 / self.slowest.max(1))
+    /// The limits on durations.
+    pub(crate) fn durations(&self) -> orkestra_egress::Limits {
+        orkestra_egress::Limits {
+            patience: self.patience,
+            slowest: self.slowest,
+        }
     }
 }

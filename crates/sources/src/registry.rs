@@ -1,15 +1,9 @@
 //! Artifacts of OCI registries: Katalogs, Komposers, Motifs, and charts.
 
-use std::{sync::Arc, time::Duration};
-
-use ::http::Uri;
-use futures::{StreamExt as _, TryStreamExt as _, future::BoxFuture, stream};
-use orkestra_guard::{Dialler, Target};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use orkestra_registry::{
-    Client, Content, Descriptor, Dial, DialError, Digest, ManifestState, Reference,
-    artifact::RemoteArtifact,
+    Client, Content, Descriptor, Digest, ManifestState, Reference, artifact::RemoteArtifact,
 };
-use tokio::net::TcpStream;
 
 use crate::{
     Document, Error, Fetched, Limits,
@@ -22,38 +16,6 @@ const SIDE_BY_SIDE: usize = 4;
 const CHART: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 /// The media type of the configuration of a chart.
 const CHART_CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
-
-/// The connections of registry clients: guarded like all others.
-pub(crate) struct GuardedDial {
-    pub(crate) dialler: Arc<Dialler>,
-    pub(crate) patience: Duration,
-}
-
-impl Dial for GuardedDial {
-    fn dial(
-        &self,
-        url: &Uri,
-        led_by: Option<&Uri>,
-    ) -> BoxFuture<'static, Result<TcpStream, DialError>> {
-        let (dialler, patience) = (self.dialler.clone(), self.patience);
-        let parsed = |url: &Uri| Target::parse(&url.to_string());
-        let target = parsed(url);
-        let led_by = led_by.map(parsed);
-        Box::pin(async move {
-            let refused = |why: &dyn std::fmt::Display| DialError::Refused(why.to_string());
-            let target = target.map_err(|why| refused(&why))?;
-            let guard = match led_by.transpose().map_err(|why| refused(&why))? {
-                Some(from) => dialler.guard().led_by(&from),
-                None => dialler.guard().clone(),
-            };
-            let connected = dialler.connect(&guard, &target, patience).await;
-            connected.map_err(|error| match error {
-                orkestra_guard::Error::Refused(why) => refused(&why),
-                other => DialError::Failed(other.to_string()),
-            })
-        })
-    }
-}
 
 /// Returns the digest that a reference has now, with one small request, or none if it names a digest itself.
 pub(crate) async fn digest(

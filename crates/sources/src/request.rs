@@ -3,15 +3,15 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use futures::future::BoxFuture;
-use orkestra_core::{
-    api::{
-        auth::AuthType,
-        sources::{Keyless, SourceCredentials, SourceSecret, Verify},
-    },
+use orkestra_compiler::{
     compose::{Base, RequestKind, SourceRequest},
     scope::beside,
 };
-use orkestra_guard::Unavailable;
+use orkestra_egress::Unavailable;
+use orkestra_language::api::{
+    auth::AuthType,
+    sources::{Keyless, SourceCredentials, SourceSecret, Verify},
+};
 use orkestra_registry::signature::{Identity, TrustedRoot};
 
 use crate::{
@@ -90,7 +90,8 @@ impl Fetcher {
     fn expanded(&self, request: &SourceRequest) -> Result<SourceRequest, Error> {
         let look_up = |name: &str| {
             if name == REGISTRY {
-                return Some(self.katalogs().to_owned());
+                let katalogs = self.katalogs();
+                return (!katalogs.is_empty()).then(|| katalogs.to_owned());
             }
             self.variables().get(name).ok().map(str::to_owned)
         };

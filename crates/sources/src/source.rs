@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
 
 use crate::policy::SignatureRequirement;
 

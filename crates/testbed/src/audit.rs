@@ -57,9 +57,17 @@ impl AuditEvent {
     }
 }
 
-/// A position in the audit log. A reader that starts at it skips all earlier requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark(usize);
+/// A moment in the audit log. A reader that starts at it skips all requests that were received before.
+///
+/// A request may be logged after the moment although it was received before: the client of the log has seen its effect, but not
+/// its end. So the time at which a request was received decides, by the clock of the machine on which both processes run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// The number of events that were read before.
+    events: usize,
+    /// In microseconds, as in the log.
+    at: jiff::Timestamp,
+}
 
 /// The part of the log that was read so far.
 #[derive(Debug)]
@@ -82,20 +90,28 @@ impl AuditLog {
         }
     }
 
-    /// Reads new lines and returns the position after them.
+    /// Reads new lines and returns the moment.
     pub(crate) fn mark(&mut self) -> Result<Mark> {
+        let at = jiff::Timestamp::from_microsecond(jiff::Timestamp::now().as_microsecond())?;
         self.read()?;
-        Ok(Mark(self.events.len()))
+        Ok(Mark {
+            events: self.events.len(),
+            at,
+        })
     }
 
-    /// Reads new lines and returns all events after `mark`.
+    /// Reads new lines and returns the requests that were received after `mark`.
     pub(crate) fn since(&mut self, mark: Mark) -> Result<Vec<AuditEvent>> {
         self.read()?;
-        Ok(self.events.get(mark.0..).unwrap_or_default().to_vec())
+        let mut events = self.events.get(mark.events..).unwrap_or_default().to_vec();
+        events.retain(|event| event.timestamp >= mark.at);
+        Ok(events)
     }
 
+    /// Reads new lines and returns all requests.
     pub(crate) fn all(&mut self) -> Result<Vec<AuditEvent>> {
-        self.since(Mark(0))
+        self.read()?;
+        Ok(self.events.clone())
     }
 
     fn read(&mut self) -> Result<()> {
@@ -196,29 +212,46 @@ impl From<Line> for AuditEvent {
 mod tests {
     use super::*;
 
-    fn line(id: &str, stage: &str, verb: &str) -> String {
+    fn line(id: &str, stage: &str, verb: &str, time: &str) -> String {
         format!(
-            r#"{{"kind":"Event","auditID":"{id}","stage":"{stage}","requestURI":"/api/v1/pods?watch=true","verb":"{verb}","user":{{"username":"clerk"}},"objectRef":{{"resource":"pods","apiVersion":"v1"}},"responseStatus":{{"metadata":{{}},"code":200}},"requestReceivedTimestamp":"2026-01-02T03:04:05.000006Z"}}"#
+            r#"{{"kind":"Event","auditID":"{id}","stage":"{stage}","requestURI":"/api/v1/pods?watch=true","verb":"{verb}","user":{{"username":"clerk"}},"objectRef":{{"resource":"pods","apiVersion":"v1"}},"responseStatus":{{"metadata":{{}},"code":200}},"requestReceivedTimestamp":"{time}"}}"#
         )
     }
+
+    fn verbs(events: Vec<AuditEvent>) -> Vec<String> {
+        events.into_iter().map(|event| event.verb).collect()
+    }
+
+    const BEFORE: &str = "2026-01-02T03:04:05.000006Z";
+    const AFTER: &str = "2126-01-02T03:04:05.000006Z";
 
     #[test]
     fn a_watch_counts_once_and_a_half_line_waits_for_its_end() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("audit.log");
-        let second = line("b", "ResponseComplete", "list");
+        let second = line("b", "ResponseComplete", "list", AFTER);
         let (head, tail) = second.split_at(40);
-        let first = line("a", "ResponseStarted", "watch");
+        let first = line("a", "ResponseStarted", "watch", BEFORE);
         std::fs::write(&path, format!("{first}\n{head}")).expect("the log");
         let mut log = AuditLog::new(path.clone());
         let mark = log.mark().expect("the log");
-        assert_eq!(mark, Mark(1));
-        let end = line("a", "ResponseComplete", "watch");
+        assert_eq!(mark.events, 1);
+        let end = line("a", "ResponseComplete", "watch", BEFORE);
         std::fs::write(&path, format!("{first}\n{head}{tail}\n{end}\n")).expect("the log");
-        let verbs = |events: Vec<AuditEvent>| -> Vec<String> {
-            events.into_iter().map(|event| event.verb).collect()
-        };
         assert_eq!(verbs(log.since(mark).expect("the log")), ["list"]);
         assert_eq!(verbs(log.all().expect("the log")), ["watch", "list"]);
+    }
+
+    #[test]
+    fn a_request_that_was_received_before_the_mark_and_logged_after_it_is_not_since() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("audit.log");
+        std::fs::write(&path, "").expect("the log");
+        let mut log = AuditLog::new(path.clone());
+        let mark = log.mark().expect("the log");
+        let late = line("a", "ResponseComplete", "patch", BEFORE);
+        let new = line("b", "ResponseComplete", "list", AFTER);
+        std::fs::write(&path, format!("{late}\n{new}\n")).expect("the log");
+        assert_eq!(verbs(log.since(mark).expect("the log")), ["list"]);
     }
 }

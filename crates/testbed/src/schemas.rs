@@ -1,11 +1,11 @@
-//! The schemas of Kubernetes' own kinds, for the compiler of `orkestra-core`: read from a genuine API server, without the parts
+//! The schemas of Kubernetes' own kinds, for the compiler of `orkestra-language`: read from a genuine API server, without the parts
 //! that the compiler does not read.
 //!
 //! ```text
 //! /openapi/v3/… ─► definitions ── prune ──► header (one line of JSON) and the definitions, deflated by package
 //! ```
 //!
-//! The file format is described in the code that reads it: `crates/core/src/schema/built_in.rs`.
+//! The file format is described in the code that reads it: `crates/language/src/schema/built_in.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -179,6 +179,18 @@ fn visit_references(schema: &Value, visit: &mut dyn FnMut(&str)) {
     }
 }
 
+/// True if a default only says that the server has a value of the type: it is no value that a user would know.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
+}
+
 /// Returns a definition's name in the form that references in the file use.
 fn short(name: &str) -> String {
     let name = name.strip_prefix(DEFINITIONS).unwrap_or(name);
@@ -220,6 +232,7 @@ fn pruned(schema: &Value) -> Value {
             | "x-kubernetes-list-map-keys" => value.clone(),
             // Lists by key are recognised by their keys. All lists other than sets and lists by key are atomic.
             LIST_TYPE if value == "set" => value.clone(),
+            "default" if !is_zero(value) => value.clone(),
             _ => continue,
         };
         kept.insert(key.clone(), value);

@@ -1,11 +1,12 @@
 //! `ork generate`
 
+mod crd;
 mod rbac;
 
 use std::sync::Arc;
 
 use clap::Subcommand;
-use orkestra_core::plan::Plan;
+use orkestra_plan::Plan;
 
 use super::{
     Failure, files,
@@ -13,7 +14,7 @@ use super::{
     output,
     sources::SourceOptions,
 };
-use crate::gitops::{
+use orkestra_admin::gitops::{
     argocd::{self, KeyStyle},
     flux,
 };
@@ -21,13 +22,14 @@ use crate::gitops::{
 /// Print manifests
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     what: GenerateCommand,
 }
 
 #[derive(Debug, Subcommand)]
 enum GenerateCommand {
+    Crd(crd::Crd),
     Rbac(rbac::Rbac),
     Argocd(Argocd),
     Flux(Flux),
@@ -70,8 +72,9 @@ struct Flux {
     namespace: String,
 }
 
-pub(super) async fn execute(Args { what }: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(Args { what }: Args) -> Result<(), Failure> {
     let text = match what {
+        GenerateCommand::Crd(args) => crd::text(args).await?,
         GenerateCommand::Rbac(args) => rbac::text(args).await?,
         GenerateCommand::Argocd(args) => {
             let plans = compile(args.files, &args.sources).await?;
@@ -103,5 +106,5 @@ fn borrowed(plans: &[Arc<Plan>]) -> Vec<&Plan> {
 async fn compile(files: FileOptions, sources: &SourceOptions) -> Result<Vec<Arc<Plan>>, Failure> {
     let paths = files.given();
     let fetch = sources.fetch(&paths)?;
-    self::files::compile(&paths, &*fetch).await
+    self::files::compile(&paths, &*fetch, false).await
 }

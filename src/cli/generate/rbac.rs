@@ -5,12 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use orkestra_core::{
-    api::sources::Verify,
-    compose::{Composition, RequestKind},
-    document::{DocumentKind, parse_stream},
-    plan::{Declaring, KatalogRef, Plan, rbac},
-};
+use orkestra_compiler::compose::{Base, Composition, Declared, RequestKind};
+use orkestra_language::{api::sources::Verify, document::parse_stream};
+use orkestra_plan::{KatalogRef, Plan, rbac};
 
 use super::super::{
     Failure, files,
@@ -18,7 +15,6 @@ use super::super::{
     output,
     sources::SourceOptions,
 };
-use crate::compose::composition;
 
 /// Print the minimal RBAC manifests for Orkestra and the Katalogs
 ///
@@ -29,7 +25,7 @@ use crate::compose::composition;
 /// have the permissions of Orkestra.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(super) struct Rbac {
+pub(crate) struct Rbac {
     #[command(flatten)]
     files: FileOptions,
     /// Namespace whose Katalogs to run, as for `ork controller`; may be repeated. Access to Katalogs is limited to these
@@ -43,6 +39,10 @@ pub(super) struct Rbac {
     /// `ork controller` itself
     #[arg(long)]
     only_katalogs: bool,
+    /// Include what `ork controller --manage-crds` needs: the permission to write the definitions that `schema`
+    /// generates
+    #[arg(long)]
+    manage_crds: bool,
     #[command(flatten)]
     sources: SourceOptions,
 }
@@ -57,18 +57,23 @@ enum RbacFormat {
 }
 
 /// Returns the manifests, or the values of the chart.
-pub(super) async fn text(args: Rbac) -> Result<String, Failure> {
+pub(crate) async fn text(args: Rbac) -> Result<String, Failure> {
     let mut paths = args.files.given();
-    let named = NamedSources::of(&paths);
+    let named = NamedSources::of(&listed(&paths));
     for one in named.iter().filter(|one| one.is_incomplete) {
         output::note(&format!(
             "{}: sources in the cluster are not read: pass the files of their Katalogs too, to include the permissions of their operators",
             one.path.display()
         ));
+        // Of a folder, the other files remain.
+        let is_around = |path: &PathBuf| path.is_dir() && one.path.starts_with(path);
+        if paths.iter().any(is_around) {
+            paths = listed(&paths);
+        }
         paths.retain(|path| *path != one.path);
     }
     let fetch = args.sources.fetch(&paths)?;
-    let plans = files::compile(&paths, &*fetch).await?;
+    let plans = files::compile(&paths, &*fetch, args.manage_crds).await?;
     let plans: Vec<&Plan> = plans.iter().map(AsRef::as_ref).collect();
     let namespaces = args.namespaces.into_iter().map(Into::into).collect();
     if args.output == RbacFormat::Values {
@@ -85,6 +90,23 @@ pub(super) async fn text(args: Rbac) -> Result<String, Failure> {
         }
     }
     Ok(text)
+}
+
+/// Returns the paths, with folders replaced by their files that contain something of Orkestra.
+fn listed(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut seen = BTreeSet::new();
+    let files = paths.iter().flat_map(|path| {
+        if !path.is_dir() {
+            return vec![path.clone()];
+        }
+        // An unreadable file is reported where it is compiled.
+        let found = orkestra_loader::files::find(path, &mut seen)
+            .into_iter()
+            .flatten();
+        let found = found.filter(|file| orkestra_loader::files::is_relevant(&file.text));
+        found.map(|file| file.path).collect()
+    });
+    files.collect()
 }
 
 /// The objects of the cluster that the sources of a document name.
@@ -105,26 +127,25 @@ impl NamedSources {
             let shown = path.display().to_string();
             let text = std::fs::read_to_string(path).unwrap_or_default();
             for source in &parse_stream(&shown, &text).sources {
-                if let Ok(Some((composition, _))) = composition(source, &shown) {
-                    let is_komposer = DocumentKind::of(source) == Some(DocumentKind::Komposer);
-                    all.push(Self::of_one(path, &composition, is_komposer));
+                let base = Base::File(shown.clone());
+                match Declared::read(source, base) {
+                    Ok(Declared::ComposedKatalog(composition)) => {
+                        all.push(Self::of_one(path, &composition));
+                    }
+                    Ok(Declared::Komposer(komposer)) => all.push(Self::of_one(path, &komposer.0)),
+                    Ok(Declared::Whole(_)) | Err(_) => {}
                 }
             }
         }
         all
     }
 
-    fn of_one(path: &Path, composition: &Composition, is_komposer: bool) -> Self {
+    fn of_one(path: &Path, composition: &Composition) -> Self {
         let namespace = composition.namespace.clone();
         let namespace = namespace.unwrap_or_else(|| "default".to_owned());
-        let kind = if is_komposer {
-            Declaring::Komposer
-        } else {
-            Declaring::Katalog
-        };
         let mut named = Self {
             path: path.to_owned(),
-            reference: KatalogRef::new(namespace, composition.name.clone()).of(kind),
+            reference: KatalogRef::new(namespace, composition.name.clone()).of(composition.kind()),
             config_maps: BTreeSet::new(),
             secrets: BTreeSet::new(),
             is_incomplete: false,

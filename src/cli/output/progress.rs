@@ -10,7 +10,7 @@ const DELAY: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Runs `work`. If it takes longer than a second, a line shows `what` until it ends; only on a terminal.
-pub(in crate::cli) async fn progress<T>(what: &'static str, work: impl Future<Output = T>) -> T {
+pub(crate) async fn progress<T>(what: &'static str, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     tokio::select! {
         biased;

@@ -1,10 +1,10 @@
 //! One problem as compilers print it: the message, the position, the source line with the cause underlined, and the help.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use orkestra_core::diagnostics::{Diagnostic, Severity};
+use orkestra_language::diagnostics::{Diagnostic, Severity};
 
 /// Renders a problem. `source` is the text of its file, empty if it is unavailable.
-pub(super) fn render(problem: &Diagnostic, source: &str) -> String {
+pub(crate) fn render(problem: &Diagnostic, source: &str) -> String {
     let level = match problem.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -69,7 +69,7 @@ fn printable(line: &str) -> String {
 }
 
 /// Makes text of a user's file safe for a message: one line without control characters.
-pub(in crate::cli) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
@@ -174,7 +174,7 @@ fn is_in_flow(before: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use orkestra_core::diagnostics::{Code, FieldPath};
+    use orkestra_language::diagnostics::{Code, FieldPath};
 
     use super::*;
 

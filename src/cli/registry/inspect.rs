@@ -18,7 +18,7 @@ use crate::cli::{Failure, output};
 /// signatures are verified; the exit code is 1 if none is valid.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     artifact: Artifact,
     /// Also show the tags of the repository
@@ -44,7 +44,7 @@ struct Shown {
     tags: Option<Vec<String>>,
 }
 
-pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let reference = args.artifact.parse()?;
     let client = args.registry.client()?;
     let digest = digest(&client, &reference).await?;

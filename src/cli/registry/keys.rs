@@ -21,27 +21,27 @@ const MOST_PASSWORD: u64 = 4096;
 
 /// Which signatures are accepted.
 #[derive(Debug, clap::Args)]
-pub(super) struct Trust {
+pub(crate) struct Trust {
     /// Public key in PEM whose signature is required; may be repeated, and then one of the signatures is enough
     #[arg(long = "key", value_name = "FILE")]
-    pub(super) keys: Vec<PathBuf>,
-    /// Identity whose keyless signature is required: an e-mail address or URI; `*` stands for any text
+    pub(crate) keys: Vec<PathBuf>,
+    /// Identity whose keyless signature is required: an e-mail address or URI; `*` stands for any text without a separator (`@`, `//`) that SUBJECT has itself
     #[arg(long, value_name = "SUBJECT", requires_all = ["certificate_oidc_issuer", "trusted_root"])]
-    pub(super) certificate_identity: Option<String>,
+    pub(crate) certificate_identity: Option<String>,
     /// Issuer of that identity
     #[arg(long, value_name = "URL", requires = "certificate_identity")]
-    pub(super) certificate_oidc_issuer: Option<String>,
+    pub(crate) certificate_oidc_issuer: Option<String>,
     /// Trusted root for that identity: a `trusted_root.json`, or certificates of authorities in PEM
     #[arg(long, value_name = "FILE", requires = "certificate_identity")]
-    pub(super) trusted_root: Option<PathBuf>,
+    pub(crate) trusted_root: Option<PathBuf>,
     /// Format of signatures to accept; may be repeated [default: both]
     #[arg(long = "format", value_name = "FORMAT", value_enum)]
-    pub(super) formats: Vec<FormatName>,
+    pub(crate) formats: Vec<FormatName>,
 }
 
 /// A format of signatures, as a flag has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum FormatName {
+pub(crate) enum FormatName {
     /// Sigstore bundle, as cosign 3 writes it
     Bundle,
     /// "Simple signing" document, as cosign wrote it before
@@ -49,7 +49,7 @@ pub(super) enum FormatName {
 }
 
 impl FormatName {
-    pub(super) fn format(self) -> Format {
+    pub(crate) fn format(self) -> Format {
         match self {
             Self::Bundle => Format::Bundle,
             Self::Simple => Format::Simple,
@@ -59,12 +59,12 @@ impl FormatName {
 
 impl Trust {
     /// True if no key and no identity is given.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.certificate_identity.is_none()
     }
 
     /// Returns the name of who signed: the file of the key, or the subject of the certificate.
-    pub(super) fn name(&self, verified: &Verified) -> String {
+    pub(crate) fn name(&self, verified: &Verified) -> String {
         let key = self.keys.get(verified.signer);
         let key = key.map(|file| file.display().to_string());
         verified.subject.clone().or(key).unwrap_or_default()
@@ -86,7 +86,7 @@ impl Trust {
     }
 
     /// Checks that a digest is signed by one of the keys, or by the identity.
-    pub(super) async fn check(
+    pub(crate) async fn check(
         &self,
         client: &Client,
         repository: &Repository,
@@ -126,7 +126,7 @@ fn public(file: &Path) -> anyhow::Result<PublicKey> {
 }
 
 /// Reads a private key. Its password comes from standard input or from `COSIGN_PASSWORD`, which may be empty.
-pub(super) fn private(file: &Path, from_stdin: bool) -> anyhow::Result<PrivateKey> {
+pub(crate) fn private(file: &Path, from_stdin: bool) -> anyhow::Result<PrivateKey> {
     let text = read(file)?;
     let password = if !PrivateKey::is_encrypted(&text) {
         String::new()
@@ -142,7 +142,7 @@ pub(super) fn private(file: &Path, from_stdin: bool) -> anyhow::Result<PrivateKe
 }
 
 /// A password on standard input, without the end of its line.
-pub(super) fn password() -> anyhow::Result<String> {
+pub(crate) fn password() -> anyhow::Result<String> {
     let mut text = String::new();
     std::io::stdin()
         .take(MOST_PASSWORD)

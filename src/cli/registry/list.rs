@@ -1,7 +1,5 @@
 //! `ork list` and `ork search`
 
-use std::fmt::Write as _;
-
 use anyhow::anyhow;
 use orkestra_registry::{Repository, artifact::Kind, catalogue::Pattern};
 use serde_json::json;
@@ -14,7 +12,7 @@ use crate::cli::{Failure, output};
 /// Reads the index that `ork push` stores next to the artifacts.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// Folder, as `oci://host/path` [default: $`ORK_REGISTRY`]
     #[arg(value_name = "FOLDER")]
     folder: Option<String>,
@@ -27,7 +25,7 @@ pub(in crate::cli) struct Args {
 /// Prints the artifacts whose name, description, author or keywords contain the text, ignoring case.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(in crate::cli) struct SearchArgs {
+pub(crate) struct SearchArgs {
     /// Text to search for
     #[arg(value_name = "TEXT")]
     text: String,
@@ -50,11 +48,11 @@ struct Common {
     registry: Registry,
 }
 
-pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     show(args.folder, &args.common, |_| true).await
 }
 
-pub(in crate::cli) async fn search(args: SearchArgs) -> Result<(), Failure> {
+pub(crate) async fn search(args: SearchArgs) -> Result<(), Failure> {
     show(args.folder, &args.common, |pattern| {
         pattern.matches(&args.text)
     })
@@ -117,21 +115,5 @@ fn table(patterns: &[&Pattern]) -> String {
     });
     let head = ["NAME", "KIND", "LATEST", "DESCRIPTION"].map(str::to_owned);
     let rows: Vec<[String; 4]> = std::iter::once(head).chain(rows).collect();
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let (one, two, three) = (width(0), width(1), width(2));
-    let mut text = String::new();
-    for [name, kind, version, description] in &rows {
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "{}",
-            format!("{name:one$}   {kind:two$}   {version:three$}   {description}").trim_end()
-        );
-    }
-    text
+    output::table(&rows)
 }

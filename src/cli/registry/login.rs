@@ -14,7 +14,7 @@ use crate::cli::{Failure, output};
 /// credsStore) stores them, otherwise config.json in $`DOCKER_CONFIG` or ~/.docker, which only its owner can read.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// Host of the registry, with its port
     #[arg(value_name = "HOST")]
     host: String,
@@ -31,13 +31,13 @@ pub(in crate::cli) struct Args {
 /// Remove the credentials for a registry
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(in crate::cli) struct LogoutArgs {
+pub(crate) struct LogoutArgs {
     /// Host of the registry, with its port
     #[arg(value_name = "HOST")]
     host: String,
 }
 
-pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     if io::stdin().is_terminal() {
         return Err(Failure::Input(anyhow!(
             "standard input is a terminal, which would show the password: pipe it, as in `pass show registry | ork login …`"
@@ -63,7 +63,7 @@ pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(in crate::cli) async fn logout(args: LogoutArgs) -> Result<(), Failure> {
+pub(crate) async fn logout(args: LogoutArgs) -> Result<(), Failure> {
     let host = host(&args.host)?;
     let mut keychain = Keychain::of_user()?;
     if keychain.erase(host).await? {

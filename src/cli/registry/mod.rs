@@ -1,13 +1,13 @@
 //! `ork push` and the other commands for registries.
 
-pub(in crate::cli) mod inspect;
-pub(in crate::cli) mod list;
-pub(in crate::cli) mod login;
-pub(in crate::cli) mod pull;
-pub(in crate::cli) mod push;
-pub(in crate::cli) mod sign;
-pub(in crate::cli) mod tag;
-pub(in crate::cli) mod verify;
+pub(crate) mod inspect;
+pub(crate) mod list;
+pub(crate) mod login;
+pub(crate) mod pull;
+pub(crate) mod push;
+pub(crate) mod sign;
+pub(crate) mod tag;
+pub(crate) mod verify;
 
 mod keys;
 mod steps;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use orkestra_registry::{
-    Client, Digest, Keychain, Limits, ManifestState, Options, Reference, artifact::Kind,
+    Client, Digest, Keychain, ManifestState, Options, Reference, artifact::Kind,
 };
 use orkestra_sources::Fetcher;
 
@@ -24,12 +24,12 @@ use super::{
     Failure,
     sources::{self, base, certificates},
 };
-use crate::compose::Remote;
+use orkestra_loader::compose::Remote;
 
 /// Flags for connections to registries.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Registry")]
-pub(in crate::cli) struct Registry {
+pub(crate) struct Registry {
     /// Use plain HTTP. It is the default for a registry on a loopback address that does not support TLS
     #[arg(long)]
     plain_http: bool,
@@ -45,7 +45,7 @@ pub(in crate::cli) struct Registry {
 
 /// An artifact, as an argument.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Artifact {
+pub(crate) struct Artifact {
     /// `oci://host/path:tag`, `host/path@sha256:…`, or a short name such as `postgres:1.2.0` below $`ORK_REGISTRY`
     #[arg(value_name = "REF")]
     reference: String,
@@ -56,7 +56,7 @@ pub(in crate::cli) struct Artifact {
 
 /// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum Format {
+pub(crate) enum Format {
     /// Human-readable text
     #[default]
     Human,
@@ -88,11 +88,7 @@ impl Registry {
         };
         Ok(Client::new(Options {
             plain_http: self.plain_http,
-            roots,
-            keychain,
-            limits: Limits::default(),
-            closed: orkestra_guard::kind_of_address,
-            dial: None,
+            ..Options::of_user(keychain, roots)
         }))
     }
 }

@@ -10,11 +10,9 @@ use orkestra_registry::{
 use serde_json::json;
 
 use super::{Artifact, Format, Registry, digest, keys::Trust, size, steps::Steps, to_json, today};
-use crate::{
-    cli::{Failure, output},
-    compose::Fetch,
-    publish,
-};
+use crate::cli::{Failure, output};
+use orkestra_author::publish;
+use orkestra_loader::compose::Fetch;
 
 /// Pull the files of an artifact into a folder
 ///
@@ -22,7 +20,7 @@ use crate::{
 /// folder must be empty, or not exist.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     artifact: Artifact,
     /// Folder to write the files to [default: the last part of the reference's path]
@@ -37,7 +35,7 @@ pub(in crate::cli) struct Args {
     registry: Registry,
 }
 
-pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let reference = args.artifact.parse()?;
     let client = args.registry.client()?;
     // The tag is looked up once: what is verified is what is pulled.

@@ -14,10 +14,8 @@ use orkestra_registry::{
 use serde_json::json;
 
 use super::{Format, Registry, base, size, steps::Steps, to_json, today};
-use crate::{
-    cli::{Failure, output},
-    publish::{self, Prepared},
-};
+use crate::cli::{Failure, output};
+use orkestra_author::publish::{self, Prepared};
 
 /// Push a folder with a Katalog or a Motif to a registry
 ///
@@ -28,7 +26,7 @@ use crate::{
 /// not overwritten. The artifact is added to the index of its folder in the registry, which `ork list` shows.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// Folder with the files
     #[arg(value_name = "DIR")]
     folder: PathBuf,
@@ -48,7 +46,7 @@ pub(in crate::cli) struct Args {
     registry: Registry,
 }
 
-pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let fetch = args.registry.fetch()?;
     let preparing = publish::prepare(&args.folder, &fetch);
     let prepared = output::progress("checking the documents", preparing).await;

@@ -19,7 +19,7 @@ use crate::cli::{Failure, output};
 /// PKCS #8. The password of an encrypted key is read from $`COSIGN_PASSWORD`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     artifact: Artifact,
     /// Private key in PEM
@@ -43,7 +43,7 @@ pub(in crate::cli) struct Args {
     registry: Registry,
 }
 
-pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let reference = args.artifact.parse()?;
     let key = keys::private(&args.key, args.password_stdin)?;
     let public = key.public().map_err(|error| anyhow!(error))?;

@@ -7,13 +7,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::cli::output;
 
 /// Shows the steps of a transfer on standard error.
-pub(super) struct Steps {
+pub(crate) struct Steps {
     bar: Option<ProgressBar>,
 }
 
 impl Steps {
     /// A transfer of so many bytes.
-    pub(super) fn new(bytes: u64) -> Self {
+    pub(crate) fn new(bytes: u64) -> Self {
         let bar = io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{msg:24!} [{bar:30}] {bytes}/{total_bytes}");
             let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -23,21 +23,21 @@ impl Steps {
     }
 
     /// Begins with one part.
-    pub(super) fn begin(&self, name: &str) {
+    pub(crate) fn begin(&self, name: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(name.to_owned());
         }
     }
 
     /// So many bytes more are done.
-    pub(super) fn advance(&self, bytes: u64) {
+    pub(crate) fn advance(&self, bytes: u64) {
         if let Some(bar) = &self.bar {
             bar.inc(bytes);
         }
     }
 
     /// A part is done.
-    pub(super) fn done(&self, line: &str) {
+    pub(crate) fn done(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| output::note(line)),
             None => output::note(line),

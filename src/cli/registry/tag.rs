@@ -11,7 +11,7 @@ use crate::cli::{Failure, output};
 /// The tag is moved if it exists. The content is not transferred.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     artifact: Artifact,
     /// Tags to set
@@ -24,7 +24,7 @@ pub(in crate::cli) struct Args {
     registry: Registry,
 }
 
-pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let reference = args.artifact.parse()?;
     let targets = args.tags.iter().map(|tag| reference.tagged(tag));
     let targets = targets

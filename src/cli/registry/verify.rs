@@ -12,7 +12,7 @@ use crate::cli::{Failure, output};
 /// If no signature is valid, the exit code is 1 and the reason is printed for each.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     artifact: Artifact,
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub(in crate::cli) struct Args {
     registry: Registry,
 }
 
-pub(in crate::cli) async fn execute(args: Args) -> Result<(), Failure> {
+pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     if args.trust.is_empty() {
         return Err(Failure::Input(anyhow::anyhow!(
             "no key is given: name a public key with --key, or an identity with --certificate-identity"

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use testbed::eventually;
 
 use super::GROUP;
-use crate::scenario::{Objects, code, is_ready};
+use crate::scenario::{Objects, code, is_ready, pause};
 use crate::waters;
 
 const PONDS: usize = 14;
@@ -23,56 +23,56 @@ const PAUSE: Duration = Duration::from_millis(120);
 
 /// The state that the users want.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// Specs of the ponds by name.
-    pub(super) ponds: BTreeMap<String, Value>,
+    pub(crate) ponds: BTreeMap<String, Value>,
     /// Specs of the lakes by name.
-    pub(super) lakes: BTreeMap<String, Value>,
+    pub(crate) lakes: BTreeMap<String, Value>,
     /// The edition of the Katalog.
-    pub(super) edition: u64,
+    pub(crate) edition: u64,
 }
 
 /// The objects that users work on. Their requests do not pass a proxy.
 #[derive(Clone)]
-pub(super) struct Place {
-    pub(super) ponds: Objects,
-    pub(super) lakes: Objects,
-    pub(super) katalogs: Objects,
-    pub(super) maps: Objects,
-    pub(super) far: Objects,
-    pub(super) deployments: Objects,
-    pub(super) jobs: Objects,
-    pub(super) leases: Objects,
-    pub(super) katalog: String,
+pub(crate) struct Place {
+    pub(crate) ponds: Objects,
+    pub(crate) lakes: Objects,
+    pub(crate) katalogs: Objects,
+    pub(crate) maps: Objects,
+    pub(crate) far: Objects,
+    pub(crate) deployments: Objects,
+    pub(crate) jobs: Objects,
+    pub(crate) leases: Objects,
+    pub(crate) katalog: String,
 }
 
 impl Place {
     /// Returns the text of the Katalog in that edition.
-    pub(super) fn katalog_text(&self, edition: u64) -> String {
+    pub(crate) fn katalog_text(&self, edition: u64) -> String {
         self.katalog.replace("EDITION", &format!("e{edition}"))
     }
 
     /// Returns the Katalog in that edition, parsed.
-    pub(super) fn katalog(&self, edition: u64) -> Result<Value> {
+    pub(crate) fn katalog(&self, edition: u64) -> Result<Value> {
         Ok(serde_saphyr::from_str(&self.katalog_text(edition))?)
     }
 }
 
 /// The users, whose steps are random with a seed.
-pub(super) struct Churn {
+pub(crate) struct Churn {
     place: Place,
     dice: StdRng,
     steps: u64,
-    pub(super) wanted: Wanted,
+    pub(crate) wanted: Wanted,
     /// The number of times that an object of that name was created.
-    pub(super) made: BTreeMap<String, usize>,
+    pub(crate) made: BTreeMap<String, usize>,
     /// The number of successful actions, by name.
-    pub(super) done: BTreeMap<&'static str, u64>,
+    pub(crate) done: BTreeMap<&'static str, u64>,
 }
 
 impl Churn {
     /// Returns users before their first step: only the Katalog exists, in edition 0.
-    pub(super) fn new(place: Place, seed: u64) -> Self {
+    pub(crate) fn new(place: Place, seed: u64) -> Self {
         Self {
             place,
             dice: StdRng::seed_from_u64(seed),
@@ -84,10 +84,10 @@ impl Churn {
     }
 
     /// Runs steps until `ended`.
-    pub(super) async fn run(mut self, ended: tokio::sync::watch::Receiver<bool>) -> Result<Self> {
+    pub(crate) async fn run(mut self, ended: tokio::sync::watch::Receiver<bool>) -> Result<Self> {
         while !*ended.borrow() {
             self.step().await?;
-            tokio::time::sleep(PAUSE).await;
+            pause(PAUSE).await;
         }
         Ok(self)
     }

@@ -13,8 +13,8 @@ use crate::private::Private;
 use crate::scenario;
 
 /// A controller process and the processes that replace it.
-pub(super) struct Controller {
-    pub(super) proxy: Arc<Proxy>,
+pub(crate) struct Controller {
+    pub(crate) proxy: Arc<Proxy>,
     process: Option<Guarded>,
     listen: String,
     log: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct Controller {
 
 impl Controller {
     /// Returns a controller that is not started yet and that logs to `log`.
-    pub(super) fn new(proxy: Proxy, log: PathBuf) -> Self {
+    pub(crate) fn new(proxy: Proxy, log: PathBuf) -> Self {
         Self {
             proxy: Arc::new(proxy),
             process: None,
@@ -32,7 +32,7 @@ impl Controller {
     }
 
     /// Starts the process unless it runs. A process that has ended is an error: no failure of its API server may end it.
-    pub(super) fn ensure_runs(&mut self) -> Result<()> {
+    pub(crate) fn ensure_runs(&mut self) -> Result<()> {
         if let Some(process) = &mut self.process {
             let Some(status) = process.status()? else {
                 return Ok(());
@@ -55,14 +55,14 @@ impl Controller {
     }
 
     /// Kills the process with SIGKILL.
-    pub(super) fn kill(&mut self) -> Result<()> {
+    pub(crate) fn kill(&mut self) -> Result<()> {
         self.ensure_runs()?;
         let mut process = self.process.take().context("it does not run")?;
         process.kill()
     }
 
     /// Ends the process with SIGTERM. Its exit status is not checked: the API server may be unreachable.
-    pub(super) fn terminate(&mut self) -> Result<()> {
+    pub(crate) fn terminate(&mut self) -> Result<()> {
         self.ensure_runs()?;
         let mut process = self.process.take().context("it does not run")?;
         process.signal(Signal::Term)?;
@@ -75,21 +75,21 @@ impl Controller {
 
     /// Ends a task of that name, or the next one that starts. If the process is killed before it reads the request, its successor
     /// reads it.
-    pub(super) fn end_task(&self, task: Task) -> Result<()> {
+    pub(crate) fn end_task(&self, task: Task) -> Result<()> {
         let new = self.log.with_extension("new-faults");
         std::fs::write(&new, task.name())?;
         Ok(std::fs::rename(new, self.faults())?)
     }
 
     /// Stops the process with SIGSTOP, or continues it with SIGCONT.
-    pub(super) fn pause(&mut self, paused: bool) -> Result<()> {
+    pub(crate) fn pause(&mut self, paused: bool) -> Result<()> {
         let signal = if paused { Signal::Stop } else { Signal::Cont };
         let process = self.process.as_mut().context("it is not running")?;
         process.signal(signal)
     }
 
     /// Returns the page `/katalog`.
-    pub(super) async fn page(&self) -> Result<Value> {
+    pub(crate) async fn page(&self) -> Result<Value> {
         let answer = scenario::ask(&self.listen, "/katalog").await?;
         let (_, body) = answer
             .split_once("\r\n\r\n")
@@ -98,7 +98,7 @@ impl Controller {
     }
 
     /// Returns the log lines of panics, without those that the test itself caused.
-    pub(super) fn panics(&self) -> Vec<String> {
+    pub(crate) fn panics(&self) -> Vec<String> {
         let log = self.log();
         let unasked =
             |line: &&str| line.contains("panicked") && !line.contains("a fault on purpose");
@@ -107,7 +107,7 @@ impl Controller {
     }
 
     /// Returns the log of the process and its predecessors.
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 }

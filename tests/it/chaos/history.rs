@@ -7,11 +7,12 @@ use futures::StreamExt as _;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::{WatchStreamExt as _, watcher};
+use orkestra_language::api::names::LABEL_OWNER_UID;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 /// Values by the uid of the custom resource.
-pub(super) type ByOwner = BTreeMap<String, BTreeSet<String>>;
+pub(crate) type ByOwner = BTreeMap<String, BTreeSet<String>>;
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -20,14 +21,14 @@ struct Seen {
 }
 
 /// Watches of Jobs and Secrets, as the administrator and not through the proxies. They end when this value is dropped.
-pub(super) struct History {
+pub(crate) struct History {
     seen: Arc<Mutex<Seen>>,
     _tasks: JoinSet<()>,
 }
 
 impl History {
     /// Starts watches of the Jobs and Secrets of a namespace.
-    pub(super) fn start(client: &Client, namespace: &str) -> Self {
+    pub(crate) fn start(client: &Client, namespace: &str) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let mut tasks = JoinSet::new();
         for (group, version, kind) in [("batch", "v1", "Job"), ("", "v1", "Secret")] {
@@ -43,12 +44,12 @@ impl History {
     }
 
     /// Returns the uids of all Jobs.
-    pub(super) fn jobs(&self) -> ByOwner {
+    pub(crate) fn jobs(&self) -> ByOwner {
         self.read(|seen| seen.jobs.clone())
     }
 
     /// Returns the values of all passwords.
-    pub(super) fn passwords(&self) -> ByOwner {
+    pub(crate) fn passwords(&self) -> ByOwner {
         self.read(|seen| seen.passwords.clone())
     }
 
@@ -70,11 +71,9 @@ async fn follow(objects: Api<DynamicObject>, seen: Arc<Mutex<Seen>>) {
 
 impl Seen {
     fn write_down(&mut self, object: &DynamicObject) {
-        let owners = object.metadata.owner_references.iter().flatten();
-        let Some(owner) = owners
-            .into_iter()
-            .find(|owner| owner.controller == Some(true))
-        else {
+        // A Secret with generated values has no owner reference.
+        let labels = object.metadata.labels.as_ref();
+        let Some(owner) = labels.and_then(|labels| labels.get(LABEL_OWNER_UID)) else {
             return;
         };
         let name = object.metadata.name.as_deref().unwrap_or_default();
@@ -87,7 +86,7 @@ impl Seen {
         } else {
             return;
         };
-        let of_owner = place.entry(owner.uid.clone()).or_default();
+        let of_owner = place.entry(owner.clone()).or_default();
         of_owner.insert(value.unwrap_or_default());
     }
 }

@@ -34,7 +34,7 @@ use self::history::History;
 use self::schedule::{Diary, LEASE_NAMESPACE, WEATHER, break_cluster, break_controllers};
 use self::tenant::Tenant;
 use crate::private::Private;
-use crate::scenario::{LIMIT, Objects};
+use crate::scenario::{LIMIT, Objects, until_no_writes};
 use crate::waters;
 
 const GROUP: &str = "chaos.example.org";
@@ -195,19 +195,19 @@ impl Chaos {
 
     /// Waits until the controllers write nothing, and one of them leads with empty queues.
     async fn settle(&self) -> Result<()> {
-        eventually("everything is quiet", CONVERGED, async || {
-            let mark = self.private.cluster.mark()?;
-            tokio::time::sleep(QUIET).await;
-            let mut writes = self.private.cluster.audit_since(mark)?;
-            let user = self.private.identity.user();
+        let private = &self.private;
+        let writes_since = |mark| {
+            let mut writes = private.cluster.audit_since(mark)?;
             writes.retain(|one| {
-                one.user == user
+                one.user == private.identity.user()
                     && one.is_write()
                     && !matches!(one.resource.as_str(), "events" | "leases")
             });
-            let lines = waters::lines(&writes);
-            ensure!(writes.is_empty(), "still written:\n{lines}");
-            Ok(Some(()))
+            Ok(writes)
+        };
+        until_no_writes((QUIET, CONVERGED), || {
+            let mark = private.cluster.mark()?;
+            Ok(move || writes_since(mark))
         })
         .await?;
         eventually("an idle leader", LIMIT, async || {

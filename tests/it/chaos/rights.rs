@@ -4,10 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use crate::private::Private;
-use crate::scenario::Objects;
+use crate::scenario::{Objects, pause};
 
 /// The time for which a request is retried while the control plane fails.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -15,13 +14,13 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Returns the cluster roles that `ork` is bound to, with their rules.
-pub(super) async fn granted(private: &Private) -> Result<Vec<(String, Vec<Value>)>> {
+pub(crate) async fn granted(private: &Private) -> Result<Vec<(String, Vec<Value>)>> {
     let [bindings, roles] = ["clusterrolebindings", "clusterroles"]
         .map(|plural| Objects::of_cluster(&private.client, plural));
     let until = Instant::now() + PATIENCE;
     loop {
         match read(&bindings, &roles, private.identity.user()).await {
-            Err(_) if Instant::now() < until => sleep(PAUSE).await,
+            Err(_) if Instant::now() < until => pause(PAUSE).await,
             read => return read,
         }
     }
@@ -53,13 +52,13 @@ async fn read(
 }
 
 /// Replaces the rules of a cluster role.
-pub(super) async fn grant(private: &Private, role: &str, rules: &[Value]) -> Result<()> {
+pub(crate) async fn grant(private: &Private, role: &str, rules: &[Value]) -> Result<()> {
     let cluster_roles = Objects::of_cluster(&private.client, "clusterroles");
     let patch = json!({ "rules": rules });
     let until = Instant::now() + PATIENCE;
     loop {
         match cluster_roles.patch(role, &patch).await {
-            Err(_) if Instant::now() < until => sleep(PAUSE).await,
+            Err(_) if Instant::now() < until => pause(PAUSE).await,
             patched => return patched.map(drop),
         }
     }

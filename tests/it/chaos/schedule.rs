@@ -15,15 +15,14 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;
 use testbed::{Cut, Faults, Proxy};
-use tokio::time::sleep;
 
 use super::controllers::Controller;
 use super::rights;
 use crate::private::Private;
-use crate::scenario::Objects;
+use crate::scenario::{Objects, pause};
 
 /// The faults that are always active.
-pub(super) const WEATHER: Faults = Faults {
+pub(crate) const WEATHER: Faults = Faults {
     too_many: 10,
     internal: 10,
     unreached: 5,
@@ -48,20 +47,20 @@ const STORM: Faults = Faults {
 };
 
 /// The name of the Lease that controllers compete for; its namespace follows.
-pub(super) const LEASE: &str = "orkestra";
-pub(super) const LEASE_NAMESPACE: &str = "orkestra-system";
+pub(crate) const LEASE: &str = "orkestra";
+pub(crate) const LEASE_NAMESPACE: &str = "orkestra-system";
 /// The time for which the test retries to take the Lease, as the API server may be unreachable.
 const STEALTH: Duration = Duration::from_mins(2);
 
 /// A log of events, printed when the test fails.
-pub(super) struct Diary {
+pub(crate) struct Diary {
     began: Instant,
     counts: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl Diary {
     /// Returns an empty diary, whose time starts now.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             began: Instant::now(),
             counts: Mutex::default(),
@@ -76,12 +75,12 @@ impl Diary {
     }
 
     /// Prints a line with its time.
-    pub(super) fn say(&self, line: &str) {
+    pub(crate) fn say(&self, line: &str) {
         println!("{:7.1} s  {line}", self.began.elapsed().as_secs_f64());
     }
 
     /// Returns the number of events, by name.
-    pub(super) fn counts(&self) -> BTreeMap<&'static str, u64> {
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
         let counts = &self.counts;
         counts.lock().clone()
     }
@@ -149,7 +148,7 @@ const OUTAGES: [Outage; 8] = [
 ];
 
 /// Applies faults to the control plane and the network, one after the other. At the end none is active.
-pub(super) async fn break_cluster(
+pub(crate) async fn break_cluster(
     private: Arc<Private>,
     proxies: Vec<Arc<Proxy>>,
     (seed, until): (u64, Instant),
@@ -164,7 +163,7 @@ pub(super) async fn break_cluster(
             Outage::PauseEtcd => {
                 diary.note("etcd paused", &format!(" for {time:?}"));
                 private.cluster.pause_etcd(true)?;
-                sleep(time).await;
+                pause(time).await;
                 private.cluster.pause_etcd(false)?;
             }
             Outage::CutWatches(how) => {
@@ -176,25 +175,25 @@ pub(super) async fn break_cluster(
             Outage::StallWatches => {
                 diary.note("watches stall", &format!(" for {time:?}"));
                 proxy.stall_watches(true);
-                sleep(time).await;
+                pause(time).await;
                 proxy.stall_watches(false);
             }
             Outage::Partition => {
                 diary.note("partition", &format!(" for {:?}", time * 2));
                 proxy.partition(true);
-                sleep(time * 2).await;
+                pause(time * 2).await;
                 proxy.partition(false);
             }
             Outage::Storm => {
                 diary.note("storm", &format!(" for {:?}", time * 2));
                 proxy.set(STORM);
-                sleep(time * 2).await;
+                pause(time * 2).await;
                 proxy.set(WEATHER);
             }
             Outage::TakeRights => take_rights(&private, time / 4, &diary).await?,
         }
         private.cluster.check()?;
-        sleep(deck.between(500, 3000)).await;
+        pause(deck.between(500, 3000)).await;
     }
     Ok(())
 }
@@ -203,7 +202,7 @@ pub(super) async fn break_cluster(
 async fn restart_api_server(private: &Arc<Private>, time: Duration, diary: &Diary) -> Result<()> {
     diary.note("API server killed", &format!(" for {time:?}"));
     blocking(private, |private| private.cluster.stop_api_server()).await?;
-    sleep(time).await;
+    pause(time).await;
     // The garbage collector treats kinds that were not served yet as removed, until it discovers them again.
     blocking(private, |private| {
         private.cluster.start_api_server()?;
@@ -224,7 +223,7 @@ async fn take_rights(private: &Private, time: Duration, diary: &Diary) -> Result
             diary.note("permissions taken", &detail);
             // This also restores the rule that was removed before.
             rights::grant(private, &role, &fewer).await?;
-            sleep(time).await;
+            pause(time).await;
         }
         rights::grant(private, &role, &rules).await?;
     }
@@ -292,7 +291,7 @@ const BLOWS: [Blow; 7] = [
 ];
 
 /// Applies faults to the controllers, one after the other. At the end all run.
-pub(super) async fn break_controllers(
+pub(crate) async fn break_controllers(
     mut controllers: Vec<Controller>,
     leases: Objects,
     (seed, until): (u64, Instant),
@@ -300,7 +299,7 @@ pub(super) async fn break_controllers(
 ) -> Result<Vec<Controller>> {
     let mut deck = Deck::new(&BLOWS, seed, until);
     while let Some(blow) = deck.deal() {
-        sleep(deck.between(2000, 8000)).await;
+        pause(deck.between(2000, 8000)).await;
         for controller in &mut controllers {
             controller.ensure_runs()?;
         }
@@ -311,7 +310,7 @@ pub(super) async fn break_controllers(
             Blow::Kill => {
                 diary.note("controller killed", &format!(": {which}, for {time:?}"));
                 controller.kill()?;
-                sleep(time).await;
+                pause(time).await;
             }
             Blow::KillSoon => {
                 let detail = format!(": {which}, and again after {time:?}");
@@ -319,19 +318,19 @@ pub(super) async fn break_controllers(
                 controller.kill()?;
                 controller.ensure_runs()?;
                 // The second kill comes at any time between the start, with empty caches, and the middle of the work.
-                sleep(time).await;
+                pause(time).await;
                 controller.kill()?;
             }
             Blow::Terminate => {
                 diary.note("controller terminated", &format!(": {which}"));
                 controller.terminate()?;
-                sleep(time).await;
+                pause(time).await;
             }
             Blow::Pause => {
                 let detail = format!(": {which}, for {:?}", time * 4);
                 diary.note("controller paused", &detail);
                 controller.pause(true)?;
-                sleep(time * 4).await;
+                pause(time * 4).await;
                 controller.pause(false)?;
             }
             Blow::StealLease => {
@@ -342,7 +341,7 @@ pub(super) async fn break_controllers(
                     let task = TASKS[deck.dice.random_range(0..TASKS.len())];
                     diary.note("task ended", &format!(": {} of {which}", task.name()));
                     controller.end_task(task)?;
-                    sleep(time / 4).await;
+                    pause(time / 4).await;
                 }
             }
         }
@@ -356,7 +355,7 @@ async fn steal(leases: &Objects) -> Result<String> {
     let until = Instant::now() + STEALTH;
     loop {
         match take(leases).await {
-            Err(_) if Instant::now() < until => sleep(Duration::from_millis(200)).await,
+            Err(_) if Instant::now() < until => pause(Duration::from_millis(200)).await,
             taken => return taken,
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use orkestra_core::api::names::{
+use orkestra_language::api::names::{
     ANNOTATION_CHILD, ANNOTATION_OWNER, FINALIZER, LABEL_KATALOG, LABEL_MANAGED, LABEL_OWNER_UID,
 };
 use rand::rngs::StdRng;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use testbed::eventually;
 
 use super::{CONVERGED, GROUP};
-use crate::scenario::Objects;
+use crate::scenario::{Objects, pause};
 
 /// The number of the tenant's ponds.
 const PONDS: u64 = 6;
@@ -39,17 +39,17 @@ const FORGED: [(&str, &str); 6] = [
 const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 
 /// The tenant, whose steps are random with a seed.
-pub(super) struct Tenant {
+pub(crate) struct Tenant {
     ponds: Objects,
     maps: Objects,
     dice: StdRng,
     /// The number of successful actions, by name.
-    pub(super) done: BTreeMap<&'static str, u64>,
+    pub(crate) done: BTreeMap<&'static str, u64>,
 }
 
 impl Tenant {
     /// Returns a tenant that will write these ponds and `ConfigMaps`.
-    pub(super) fn new((ponds, maps): (Objects, Objects), seed: u64) -> Self {
+    pub(crate) fn new((ponds, maps): (Objects, Objects), seed: u64) -> Self {
         Self {
             ponds,
             maps,
@@ -59,14 +59,14 @@ impl Tenant {
     }
 
     /// Runs steps until `ended`. A step fails if the API server does not answer.
-    pub(super) async fn run(mut self, ended: tokio::sync::watch::Receiver<bool>) -> Self {
+    pub(crate) async fn run(mut self, ended: tokio::sync::watch::Receiver<bool>) -> Self {
         while !*ended.borrow() {
             let name = format!("h{}", self.dice.random_range(0..PONDS));
             let (what, done) = self.step(&name).await;
             if done.is_ok() {
                 *self.done.entry(what).or_default() += 1;
             }
-            tokio::time::sleep(PAUSE).await;
+            pause(PAUSE).await;
         }
         self
     }
@@ -153,13 +153,13 @@ impl Tenant {
         let text = |text: Option<String>| json!({ "spec": { "unread": text } }).to_string();
         let large = text(Some("x".repeat(LARGE)));
         self.ponds.patch_text(name, large).await?;
-        tokio::time::sleep(PAUSE).await;
+        pause(PAUSE).await;
         self.ponds.patch_text(name, text(None)).await
     }
 
     /// Deletes all ponds and forged children of the tenant, and waits until they are gone. The controller never deletes the
     /// forged children, because it did not create them.
-    pub(super) async fn leave(&self) -> Result<()> {
+    pub(crate) async fn leave(&self) -> Result<()> {
         eventually("the tenant is gone", CONVERGED, async || {
             let mut left = Vec::new();
             for number in 0..PONDS {

@@ -64,7 +64,7 @@ fn convert_prints_checks_and_writes_and_leaves_what_is_no_yaml() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("k.yaml");
     let example = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLE)).unwrap();
-    let old = example.replace("onCreate:", "# made\n        onCreate:");
+    let old = example.replace("onReconcile:", "# made\n        onReconcile:");
     let old = old.replace("orkestra.orkspace.io/v1", "orkestra.konductor.io/v1Alpha");
     fs::write(&file, &old).unwrap();
     let name = file.to_str().unwrap();

@@ -6,12 +6,13 @@ use std::{
     net::{SocketAddr, TcpListener, TcpStream},
     path::PathBuf,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use tempfile::TempDir;
+use testbed::eventually;
 
 use super::{EXAMPLE, ork, run};
+use crate::scenario::LIMIT;
 
 /// Writes a kubeconfig for a port on which no server listens, and returns its path.
 fn nowhere(folder: &TempDir) -> PathBuf {
@@ -125,8 +126,8 @@ fn get(address: SocketAddr, path: &str) -> String {
     answer
 }
 
-#[test]
-fn probes_answer_before_the_cluster_does_and_sigterm_ends_it_in_order() {
+#[tokio::test]
+async fn probes_answer_before_the_cluster_does_and_sigterm_ends_it_in_order() {
     let folder = TempDir::new().unwrap();
     let (mut child, address) = waiting_controller(&folder);
     assert!(get(address, "/livez").starts_with("HTTP/1.1 200"));
@@ -145,16 +146,9 @@ fn probes_answer_before_the_cluster_does_and_sigterm_ends_it_in_order() {
             .unwrap()
             .success()
     );
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let status = loop {
-        match child.try_wait().unwrap() {
-            Some(status) => break status,
-            None if Instant::now() > deadline => {
-                child.kill().unwrap();
-                panic!("the controller did not end");
-            }
-            None => std::thread::sleep(Duration::from_millis(20)),
-        }
-    };
-    assert_eq!(status.code(), Some(0));
+    let status = eventually("the controller ends", LIMIT, async || Ok(child.try_wait()?)).await;
+    if status.is_err() {
+        child.kill().unwrap();
+    }
+    assert_eq!(status.unwrap().code(), Some(0));
 }

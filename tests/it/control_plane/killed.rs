@@ -2,16 +2,17 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
-use testbed::{ControlPlane, Options, spawn_guarded};
+use anyhow::{Context as _, Result, ensure};
+use testbed::{ControlPlane, Options, eventually, spawn_guarded};
+
+use crate::scenario::LIMIT;
 
 /// The environment variable with the file into which the second process of this test writes its folder.
 const HELD: &str = "ORKESTRA_TEST_HELD";
 
-#[test]
-fn nothing_outlives_a_killed_test_binary() -> Result<()> {
+#[tokio::test]
+async fn nothing_outlives_a_killed_test_binary() -> Result<()> {
     if let Some(file) = std::env::var_os(HELD) {
         return hold_a_control_plane(Path::new(&file));
     }
@@ -27,47 +28,37 @@ fn nothing_outlives_a_killed_test_binary() -> Result<()> {
         ])
         .env(HELD, &reported);
     let mut holder = spawn_guarded(&again, &scratch.join("log"))?;
-    let deadline = Instant::now() + Duration::from_mins(2);
-    let folder = loop {
-        if let Ok(folder) = std::fs::read_to_string(&reported) {
-            break folder;
-        }
-        let ended = holder.status()?;
-        ensure!(
-            ended.is_none() && Instant::now() < deadline,
-            "no control plane: {}",
-            holder.log()
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let folder = eventually("the control plane runs", LIMIT, async || {
+        let folder = std::fs::read_to_string(&reported);
+        Ok(folder.ok().map(Ok).or_else(|| match holder.status() {
+            Ok(None) => None,
+            ended => Some(Err(format!("{ended:?}: {}", holder.log()))),
+        }))
+    })
+    .await?
+    .map_err(anyhow::Error::msg)?;
     // A program that has just started may not have replaced the shell that guards it yet.
-    loop {
+    eventually("all processes run", LIMIT, async || {
         let before = processes_that_name(&folder)?;
         let runs = |server: &&str| before.iter().any(|args| args.contains(server));
-        if ["etcd", "kube-apiserver", "kube-controller-manager", "tail"]
-            .iter()
-            .all(runs)
-        {
-            break;
-        }
-        ensure!(Instant::now() < deadline, "some do not run: {before:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        let all = ["etcd", "kube-apiserver", "kube-controller-manager", "tail"];
+        ensure!(all.iter().all(runs), "{before:?}");
+        Ok(Some(()))
+    })
+    .await?;
 
     holder.kill()?;
 
-    let deadline = Instant::now() + Duration::from_secs(5);
-    loop {
+    eventually("nothing is left", LIMIT, async || {
         let left = processes_that_name(&folder)?;
         let data = Path::new(&folder).exists();
-        if left.is_empty() && !data {
-            break;
-        }
-        if Instant::now() >= deadline {
-            bail!("left after 5 s: {left:?}; data folder still there: {data}");
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        ensure!(
+            left.is_empty() && !data,
+            "{left:?}; data folder still there: {data}"
+        );
+        Ok(Some(()))
+    })
+    .await?;
     std::fs::remove_dir_all(&scratch).context("the scratch folder")
 }
 

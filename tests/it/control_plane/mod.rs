@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testbed::{ControlPlane, Options, eventually, namespace};
 
-const LIMIT: Duration = Duration::from_secs(30);
+use crate::scenario::LIMIT;
 
 fn object<T: DeserializeOwned>(value: Value) -> Result<T> {
     Ok(serde_json::from_value(value)?)

@@ -2,8 +2,6 @@
 
 mod katalogs;
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use serde_json::{Value, json};
@@ -13,8 +11,6 @@ use crate::scenario::{LIMIT, NAMESPACE_LIMIT, Objects, Scenario, condition, inpu
 
 pub(crate) const CRDS: [&str; 2] = ["garden/orchard-crd.yaml", "garden/pond-crd.yaml"];
 pub(crate) const FINALIZER: &str = "orkestra.orkspace.io/cleanup";
-/// The time that a test waits to show that nothing happens.
-const QUIET: Duration = Duration::from_secs(2);
 
 /// Starts a scenario with a ready orchard and its two children, and a garbage collector that knows its kind.
 async fn orchard(prefix: &str) -> Result<Scenario> {
@@ -99,7 +95,6 @@ async fn a_resource_deleted_while_the_controller_is_down_goes_when_it_is_back() 
     let mut scenario = orchard("down").await?;
     scenario.terminate()?;
     scenario.kubectl(&["delete", &kind(&scenario), "north", "--wait=false"])?;
-    tokio::time::sleep(QUIET).await;
     let waiting = scenario.objects("orchards").fetch("north").await?;
     assert_eq!(finalizers(&waiting), [FINALIZER]);
     scenario.start().await?;
@@ -132,8 +127,11 @@ pub(crate) async fn a_crd_deleted_while_the_controller_is_down_goes_when_it_is_b
     scenario.kill9()?;
     let name = kind(&scenario);
     scenario.kubectl(&["delete", "crd", &name, "--wait=false"])?;
-    tokio::time::sleep(QUIET).await;
-    scenario.objects("orchards").fetch("north").await?;
+    let is_deleted = |orchard: &Value| orchard["metadata"]["deletionTimestamp"].is_string();
+    let orchards = scenario.objects("orchards");
+    orchards
+        .until("north", "is being deleted", LIMIT, is_deleted)
+        .await?;
     scenario.start().await?;
     Objects::of_cluster(&scenario.client, "customresourcedefinitions")
         .until_gone(&name, LIMIT)
@@ -232,11 +230,32 @@ async fn children_that_the_katalog_no_longer_declares_go_with_their_resource() -
     far.is_gone_but_for_the_bystander().await
 }
 
+/// Waits until the controller is idle, and the garbage collector has deleted an object whose owner has gone later than all others.
+async fn until_collected(scenario: &Scenario) -> Result<()> {
+    scenario.until_idle().await?;
+    let maps = scenario.objects("configmaps");
+    let (owner, child) = ("barrier-owner", "barrier");
+    let map = |name: &str, owners: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": name, "ownerReferences": owners },
+        })
+    };
+    let made = maps.create(&map(owner, json!([]))).await?;
+    let uid = &made["metadata"]["uid"];
+    let owners = json!([{ "apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": uid }]);
+    maps.create(&map(child, owners)).await?;
+    maps.delete(owner).await?;
+    maps.until_gone(child, LIMIT).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resource_deleted_with_orphan_propagation_leaves_its_children() -> Result<()> {
     let scenario = orchard("orphan").await?;
     let maps = scenario.objects("configmaps");
     let basket = maps.fetch("north-basket").await?;
+    // The garbage collector releases the dependents that it knows.
+    until_collected(&scenario).await?;
     scenario.kubectl(&[
         "delete",
         &kind(&scenario),
@@ -248,7 +267,7 @@ async fn a_resource_deleted_with_orphan_propagation_leaves_its_children() -> Res
         .objects("orchards")
         .until_gone("north", LIMIT)
         .await?;
-    tokio::time::sleep(QUIET).await;
+    until_collected(&scenario).await?;
     for child in ["north-basket", "north-ladder"] {
         let orphan = maps.fetch(child).await?;
         assert_eq!(owner_uid(&orphan), None, "{child}");
@@ -268,7 +287,7 @@ async fn orphan_propagation_leaves_children_without_an_owner_reference_too() -> 
         .kubectl(&["delete", &kind, "north", "--cascade=orphan", "--wait=false"])?;
     let orchards = far.scenario.objects("orchards");
     orchards.until_gone("north", LIMIT).await?;
-    tokio::time::sleep(QUIET).await;
+    until_collected(&far.scenario).await?;
     let sign = far.signs.fetch("north-sign").await?;
     let class = far.classes.fetch(&far.class).await?;
     for orphan in [sign, class] {

@@ -5,7 +5,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -15,10 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::folders;
-use crate::scenario::{Scenario, condition};
-
-/// The limit of one wait. All Katalogs compile and start concurrently.
-const LIMIT: Duration = Duration::from_secs(90);
+use crate::scenario::{LIMIT, Scenario, condition};
 
 /// The examples that run only from files, with the reason in their Katalog's `Ready` condition.
 const FROM_FILES_ONLY: [(&str, &str); 3] = [
@@ -90,8 +86,12 @@ fn documents(folders: &[PathBuf]) -> Result<BTreeMap<String, Vec<Value>>> {
                 .extension()
                 .is_some_and(|extension| extension == "yaml")
             {
-                documents.extend(read(&path).with_context(|| path.display().to_string())?);
+                let found = read(&fs::read_to_string(&path)?);
+                documents.extend(found.with_context(|| path.display().to_string())?);
             }
+        }
+        if documents.iter().any(declares_schema) {
+            documents.extend(read(&generated_crds(folder)?)?);
         }
         all.insert(
             name.context("a folder without a name")?.to_owned(),
@@ -101,9 +101,25 @@ fn documents(folders: &[PathBuf]) -> Result<BTreeMap<String, Vec<Value>>> {
     Ok(all)
 }
 
-fn read(path: &Path) -> Result<Vec<Value>> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(&fs::read_to_string(path)?)?;
+fn read(text: &str) -> Result<Vec<Value>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text)?;
     let ours = ["Katalog", "Motif", "CustomResourceDefinition"];
     let is_ours = |one: &Value| ours.iter().any(|kind| one["kind"] == *kind);
     Ok(documents.into_iter().filter(is_ours).collect())
+}
+
+/// Reports whether a Katalog has an entry whose CRD is generated.
+fn declares_schema(document: &Value) -> bool {
+    let entries = document["spec"]["crds"].as_object();
+    entries.is_some_and(|entries| entries.values().any(|entry| entry["schema"].is_object()))
+}
+
+/// Returns the CRDs that `ork generate crd` prints for the Katalog of a folder.
+fn generated_crds(folder: &Path) -> Result<String> {
+    let made = Command::new(env!("CARGO_BIN_EXE_ork"))
+        .args(["generate", "crd", "-f"])
+        .arg(folder.join("katalog.yaml"))
+        .output()?;
+    ensure!(made.status.success(), "{made:?}");
+    Ok(String::from_utf8(made.stdout)?)
 }

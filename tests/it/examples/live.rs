@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
-use orkestra::files::validate;
-use orkestra::render::{RenderRequest, Show, render, to_json};
-use orkestra_core::api::names::{self, LABEL_OWNER_UID};
-use orkestra_core::reconcile::inventory::Inventory;
+use orkestra_author::render::{RenderRequest, Show, render, to_json};
+use orkestra_engine::reconcile::inventory::Inventory;
+use orkestra_language::api::names::{self, LABEL_OWNER_UID};
+use orkestra_loader::files::validate;
 use serde_json::{Value, json};
 
 use super::Example;
@@ -20,7 +20,7 @@ impl Example<'_> {
     /// and that another pass would change neither children nor statuses.
     ///
     /// Only the keys of Secrets are compared, since values may be random.
-    pub(super) async fn look(&self, file: &str) -> Result<()> {
+    pub(crate) async fn look(&self, file: &str) -> Result<()> {
         let live = self.live(file).await?;
         for resource in &live {
             ensure!(
@@ -62,15 +62,14 @@ impl Example<'_> {
         operators.any(|operator| !operator.enrich.is_empty())
     }
 
-    /// Returns the custom resources of the file, as they are in the cluster.
-    async fn live(&self, file: &str) -> Result<Vec<Value>> {
-        let found = self.sh(&format!("kubectl get -f {file} -o json")).await?;
+    /// Returns the children of those custom resources, as kubectl shows them.
+    pub(crate) async fn children(&self, file: &str, live: &[Value]) -> Result<Vec<Value>> {
+        let found = fs::read_to_string(self.children_file(file, live).await?)?;
         Ok(items(serde_json::from_str(&found)?))
     }
 
-    /// Returns the objects that a pass over those custom resources and their children would apply, with the statuses that it
-    /// would write. A pass that would delete anything is an error.
-    async fn pass(&self, file: &str, live: &[Value]) -> Result<Vec<Value>> {
+    /// Writes a file with the children of those custom resources; returns its path.
+    async fn children_file(&self, file: &str, live: &[Value]) -> Result<PathBuf> {
         let mut kinds = BTreeSet::new();
         for resource in live {
             let text = resource["metadata"]["annotations"][names::ANNOTATION_INVENTORY].as_str();
@@ -82,19 +81,29 @@ impl Example<'_> {
             .filter_map(|resource| resource["metadata"]["uid"].as_str())
             .collect();
         let owned = format!("-l '{LABEL_OWNER_UID} in ({})'", uids.join(","));
+        self.all(&format!("{file}.children.json"), kinds, &owned)
+            .await
+    }
+
+    /// Returns the custom resources of the file, as they are in the cluster.
+    pub(crate) async fn live(&self, file: &str) -> Result<Vec<Value>> {
+        let found = self.sh(&format!("kubectl get -f {file} -o json")).await?;
+        Ok(items(serde_json::from_str(&found)?))
+    }
+
+    /// Returns the objects that a pass over those custom resources and their children would apply, with the statuses that it
+    /// would write. A pass that would delete anything is an error.
+    async fn pass(&self, file: &str, live: &[Value]) -> Result<Vec<Value>> {
         let request = RenderRequest {
             katalogs: vec![self.folder.clone()],
             resources: vec![self.scratch_file(&format!("{file}.json"), &list(live))?],
             status: None,
-            children: vec![
-                self.all(&format!("{file}.children.json"), kinds, &owned)
-                    .await?,
-            ],
+            children: vec![self.children_file(file, live).await?],
             cross: vec![self.all("cross.json", self.definitions()?, "").await?],
             calls: Some(self.folder.join(file).with_extension("answers.yaml"))
                 .filter(|answers| answers.exists()),
             now: Timestamp::now(),
-            fetch: std::sync::Arc::new(orkestra::compose::DiskFiles),
+            fetch: std::sync::Arc::new(orkestra_loader::compose::DiskFiles),
         };
         let rendered = render(&request).await;
         ensure!(rendered.problems.is_empty(), "{}", rendered.problems);
@@ -194,8 +203,8 @@ fn list(items: &[Value]) -> Value {
 
 /// Returns the items of a list, or the object itself if it is not a list.
 fn items(mut found: Value) -> Vec<Value> {
-    match found["items"].take() {
-        Value::Array(items) => items,
+    match found.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) => items,
         _ => vec![found],
     }
 }

@@ -11,28 +11,27 @@
 //! A new example needs no edit here: its README contains the commands. All examples share the namespace `default`, so that a
 //! reader can run several at once. `EXAMPLE=16 cargo test --test it examples` runs the examples whose names begin with `16`.
 
+mod drift;
 mod in_cluster;
 mod live;
-mod readme;
+pub(crate) mod readme;
 mod scaffold;
-mod storage;
-mod tutorial;
+pub(crate) mod storage;
+pub(crate) mod tutorial;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use futures::{FutureExt, StreamExt as _, future::LocalBoxFuture, stream};
 use testbed::{ControlPlane, Guarded, Options, Signal, eventually, spawn_guarded};
 
-use crate::scenario::printed;
+use crate::scenario::{LIMIT, printed};
 
 /// The number of examples that run at a time.
 const AT_A_TIME: usize = 4;
-/// The limit of one step: other examples run at the same time, and the machine may compile meanwhile.
-const LIMIT: Duration = Duration::from_secs(90);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_example_does_on_a_cluster_what_its_readme_and_its_expected_objects_say() -> Result<()>

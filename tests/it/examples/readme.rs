@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 ///
 /// # Errors
 /// Fails for a command that runs neither `ork`, `kubectl` nor a script of the folder, or that continues on the next line.
-pub(super) fn commands(readme: &str) -> Result<Vec<String>> {
+pub(crate) fn commands(readme: &str) -> Result<Vec<String>> {
     let mut commands = Vec::new();
     for block in blocks(readme).filter(|block| block.about == "sh") {
         let lines = block.text.lines().map(str::trim);
@@ -24,15 +24,15 @@ pub(super) fn commands(readme: &str) -> Result<Vec<String>> {
 }
 
 /// A fenced code block.
-pub(super) struct Block<'a> {
+pub(crate) struct Block<'a> {
     /// The text after the opening fence: the language, and optionally a file.
-    pub(super) about: &'a str,
+    pub(crate) about: &'a str,
     /// The lines between the fences.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
 }
 
 /// Returns the fenced code blocks of a text.
-pub(super) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
+pub(crate) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let (_, begun) = rest.split_once("\n```")?;
@@ -44,11 +44,12 @@ pub(super) fn blocks(text: &str) -> impl Iterator<Item = Block<'_>> {
 }
 
 /// Returns the text that a command prints once it is ready, if it keeps running.
-pub(super) fn stays(command: &str) -> Option<&'static str> {
+pub(crate) fn stays(command: &str) -> Option<&'static str> {
     let programs = [
-        ("ork run ", " runs, revision "),
+        ("ork run ", " runs revision "),
         ("ork controller ", "this process is the leader"),
         ("kubectl proxy ", "Starting to serve on "),
+        ("./hook.py", "listening on "),
     ];
     let found = programs
         .iter()
@@ -57,7 +58,7 @@ pub(super) fn stays(command: &str) -> Option<&'static str> {
 }
 
 /// Returns the files that a command applies.
-pub(super) fn applied(command: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn applied(command: &str) -> impl Iterator<Item = &str> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let applies = words.starts_with(&["kubectl", "apply"]);
     let pairs = words.into_iter().zip(command.split_whitespace().skip(1));

@@ -11,7 +11,7 @@ use super::{Example, readme};
 const IN_A_CLUSTER: &str = "\n## Run it in a cluster\n";
 
 /// Creates a new Katalog and runs the commands of its README, as a reader does.
-pub(super) async fn run(cluster: &ControlPlane) -> Result<()> {
+pub(crate) async fn run(cluster: &ControlPlane) -> Result<()> {
     let scratch = cluster.folder().join("examples/init");
     fs::create_dir_all(&scratch)?;
     let kubeconfig = cluster.admin().kubeconfig_path().to_owned();

@@ -13,7 +13,7 @@ use kube::{
 use serde_json::json;
 
 /// Binds every claim in the namespace `default` to a volume, until the future is dropped.
-pub(super) async fn provide(client: Client) -> Result<()> {
+pub(crate) async fn provide(client: Client) -> Result<()> {
     let claims: Api<PersistentVolumeClaim> = Api::default_namespaced(client.clone());
     let changes = watcher(claims.clone(), watcher::Config::default()).default_backoff();
     let mut changes = pin!(changes.applied_objects());
@@ -32,7 +32,7 @@ pub(super) async fn provide(client: Client) -> Result<()> {
 }
 
 /// Creates a volume for the claim and binds the claim to it, as a provisioner and the volume controller do.
-async fn bind(
+pub(crate) async fn bind(
     client: &Client,
     claims: &Api<PersistentVolumeClaim>,
     claim: &PersistentVolumeClaim,
@@ -52,7 +52,7 @@ async fn bind(
             "accessModes": ["ReadWriteOnce"],
             "capacity": { "storage": "1Ti" },
             "hostPath": { "path": "/volumes" },
-            "claimRef": { "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "default", "name": name, "uid": uid },
+            "claimRef": { "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": claim.metadata.namespace, "name": name, "uid": uid },
         },
     }))?;
     let made = Api::all(client.clone())

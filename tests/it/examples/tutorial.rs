@@ -1,4 +1,4 @@
-//! `docs/tutorial.md` on a real control plane: each file, each edit and each command of the tutorial, in order.
+//! `docs/learn/tutorial.md` on a real control plane: each file, each edit and each command of the tutorial, in order.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use testbed::ControlPlane;
 use super::{Example, readme};
 
 /// Runs the steps of the tutorial in the folder `wiki`.
-pub(super) async fn run(cluster: &ControlPlane) -> Result<()> {
+pub(crate) async fn run(cluster: &ControlPlane) -> Result<()> {
     let scratch = cluster.folder().join("examples/tutorial");
     let folder = scratch.join("wiki");
     fs::create_dir_all(&folder)?;
@@ -22,7 +22,7 @@ pub(super) async fn run(cluster: &ControlPlane) -> Result<()> {
         folder,
         scratch,
     };
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tutorial.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/learn/tutorial.md");
     let page = fs::read_to_string(page)?;
     let mut running = Vec::new();
     let mut result = Ok(());
@@ -66,7 +66,7 @@ async fn type_in(
 }
 
 /// Returns the text after an edit, whose old lines must occur once in the text.
-fn edited(text: &str, edit: &str) -> Result<String> {
+pub(crate) fn edited(text: &str, edit: &str) -> Result<String> {
     let side = |sign: char| {
         let mut text = String::new();
         for line in edit.lines().filter(|line| line.starts_with([' ', sign])) {

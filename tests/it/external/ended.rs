@@ -7,9 +7,9 @@ use serde_json::json;
 use crate::scenario::{LIMIT, Scenario};
 
 /// Ends the tasks of a call, and checks that the custom resource is reconciled nevertheless.
-pub(super) async fn a_call_whose_task_ends_is_made_again(scenario: &Scenario) -> Result<()> {
+pub(crate) async fn a_call_whose_task_ends_is_made_again(scenario: &Scenario) -> Result<()> {
     let deployments = scenario.objects("deployments");
-    for (task, image) in [(Task::ExternalCall, "6"), (Task::ExternalConnection, "4")] {
+    for (task, image) in [(Task::ExternalCall, "6"), (Task::OutboundConnection, "4")] {
         let (failed, _) = scenario.task_counts(task).await?;
         scenario.strike(task).await?;
         let image = format!("registry.example/web:{image}");

@@ -10,6 +10,8 @@ use tokio::{
     task::JoinSet,
 };
 
+use crate::scenario::pause;
+
 /// The server. It ends when this value is dropped.
 pub(crate) struct Sink {
     address: SocketAddr,
@@ -103,7 +105,7 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
 async fn drip(mut stream: TcpStream) -> std::io::Result<()> {
     stream.write_all(b"HTTP/1.1 200 OK\r\nx: ").await?;
     loop {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        pause(Duration::from_millis(100)).await;
         stream.write_all(b"y").await?;
     }
 }

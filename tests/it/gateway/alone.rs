@@ -44,12 +44,12 @@ spec:
 ";
 
 /// A stand-in for a Service: connects clients to the replicas in turn, and skips replicas that refuse connections.
-pub(super) struct Service {
+pub(crate) struct Service {
     _tasks: JoinSet<()>,
 }
 
 impl Service {
-    pub(super) async fn start(port: u16, replicas: Vec<u16>) -> Result<Self> {
+    pub(crate) async fn start(port: u16, replicas: Vec<u16>) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let (replicas, next) = (Arc::new(replicas), AtomicUsize::new(0));
         let mut tasks = JoinSet::new();
@@ -84,7 +84,7 @@ fn faults(gate: &Gate, name: &str) -> PathBuf {
 }
 
 /// Starts a process as a replica of the Service, and waits until it is ready.
-pub(super) async fn start(
+pub(crate) async fn start(
     gate: &Gate,
     (name, port): (&str, u16),
     arguments: &[&str],
@@ -157,7 +157,7 @@ async fn ensure_others_are_written(gate: &Gate) -> Result<()> {
 
 /// Creates a namespace that contains a custom resource, and in the scenario's namespace the resource `hourly` with a child. Both
 /// resources are written in v1. Returns the name of the namespace.
-pub(super) async fn doomed(gate: &Gate, cron: &Value) -> Result<String> {
+pub(crate) async fn doomed(gate: &Gate, cron: &Value) -> Result<String> {
     let scenario = &gate.scenario;
     let name = format!("{}-doomed", scenario.namespace);
     let namespace =
@@ -182,7 +182,7 @@ pub(super) async fn doomed(gate: &Gate, cron: &Value) -> Result<String> {
 }
 
 /// Opens a watch of all custom resources in a version.
-pub(super) async fn watch(gate: &Gate, version: &str) -> Result<impl AsyncBufRead + Unpin + use<>> {
+pub(crate) async fn watch(gate: &Gate, version: &str) -> Result<impl AsyncBufRead + Unpin + use<>> {
     let scenario = &gate.scenario;
     let path = format!(
         "/apis/{}/{version}/namespaces/{}/crons?watch=true",
@@ -192,19 +192,33 @@ pub(super) async fn watch(gate: &Gate, version: &str) -> Result<impl AsyncBufRea
     Ok(scenario.client.request_stream(request).await?)
 }
 
-/// Waits until a line of the watch contains `seen` and `text`.
-pub(super) async fn until_seen(lines: impl AsyncBufRead + Unpin, text: &str) -> Result<()> {
-    let mut lines = lines.lines();
+/// Waits until a line of the watch in that version contains `seen` and `text`.
+pub(crate) async fn until_seen(
+    gate: &Gate,
+    lines: impl AsyncBufRead + Unpin,
+    (version, text): (&str, &str),
+) -> Result<()> {
     let seen = async {
-        while let Some(line) = lines.next().await {
-            let line = line?;
-            if line.contains("seen") && line.contains(text) {
-                return Ok(());
-            }
+        if sees(lines, text).await? {
+            return Ok(());
         }
-        anyhow::bail!("the watch ended")
+        // The API server ends the watches of a kind whose definition changes, and clients watch again.
+        while !sees(watch(gate, version).await?, text).await? {}
+        Ok(())
     };
     tokio::time::timeout(LIMIT, seen).await?
+}
+
+/// Returns true at a line that contains `seen` and `text`; false if the watch ends without one.
+async fn sees(lines: impl AsyncBufRead + Unpin, text: &str) -> Result<bool> {
+    let mut lines = lines.lines();
+    while let Some(line) = lines.next().await {
+        let line = line?;
+        if line.contains("seen") && line.contains(text) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -310,11 +324,9 @@ async fn one_replica_is_enough(gate: &Gate, first: &mut Guarded, cron: &Value) -
     namespaces.delete(&doomed).await?;
     new.patch("daily", &json!({ "spec": { "keep": "seen" } }))
         .await?;
-    for (lines, schedule) in watches
-        .into_iter()
-        .zip(["\"5 4 * * 1\"", "\"minute\":\"5\""])
-    {
-        until_seen(lines, schedule).await?;
+    let expected = [("v1", "\"5 4 * * 1\""), ("v2", "\"minute\":\"5\"")];
+    for (lines, seen) in watches.into_iter().zip(expected) {
+        until_seen(gate, lines, seen).await?;
     }
     let owned = gate.scenario.objects("configmaps");
     old.delete("hourly").await?;
@@ -328,7 +340,7 @@ async fn plans_follow_a_katalog_after_their_task_is_restarted(
     gate: &Gate,
     replica: &Guarded,
 ) -> Result<()> {
-    let task = Task::Plans.name();
+    let task = Task::Feed.name();
     strike(&faults(gate, "second"), &[task]).await?;
     eventually("the task is restarted", LIMIT, async || {
         let log = replica.log();

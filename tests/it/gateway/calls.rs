@@ -46,7 +46,10 @@ async fn calls_are_made_once_for_a_write_within_their_gates_and_moments() -> Res
     sink.answer("/quota/poor", 200, r#"{"left":"none"}"#);
     sink.answer("/quota/broken", 500, "");
     let katalog = KATALOG.replace("URL", &sink.url());
-    let arguments = &["--external-allow=127.0.0.1"];
+    let arguments = &[
+        "--external-allow=127.0.0.1",
+        "--webhooks-trusted-peers=127.0.0.1/32",
+    ];
     let gate = Gate::start_with("gatecall", &["rules/crds.yaml"], &katalog, arguments).await?;
     gate.run(&katalog).await?;
     let site = |name: &str, tier: &str| {

@@ -10,9 +10,9 @@ use crate::{
     scenario::{LIMIT, Objects},
 };
 
-pub(super) const CRD: &str = "gateway/crons.yaml";
+pub(crate) const CRD: &str = "gateway/crons.yaml";
 
-pub(super) const KATALOG: &str = "
+pub(crate) const KATALOG: &str = "
 apiVersion: orkestra.orkspace.io/v1
 kind: Katalog
 metadata: { name: crons }
@@ -38,7 +38,7 @@ spec:
           configMaps: [{ name: '{{ .metadata.name }}', data: { minute: '{{ .spec.schedule.minute }}' } }]
 ";
 
-pub(super) fn crons(gate: &Gate, version: &str) -> Objects {
+pub(crate) fn crons(gate: &Gate, version: &str) -> Objects {
     let (group, namespace) = (&gate.scenario.group, &gate.scenario.namespace);
     Objects::at(
         &gate.scenario.client,
@@ -46,7 +46,7 @@ pub(super) fn crons(gate: &Gate, version: &str) -> Objects {
     )
 }
 
-pub(super) fn crd(gate: &Gate) -> (Objects, String) {
+pub(crate) fn crd(gate: &Gate) -> (Objects, String) {
     let crds = Objects::of_cluster(&gate.scenario.client, "customresourcedefinitions");
     (crds, format!("crons.{}", gate.scenario.group))
 }
@@ -60,7 +60,7 @@ fn without_conversion() -> Result<String> {
     Ok(format!("{before}      operatorBox:{rest}"))
 }
 
-pub(super) async fn until_converted(gate: &Gate) -> Result<()> {
+pub(crate) async fn until_converted(gate: &Gate) -> Result<()> {
     let (crds, name) = crd(gate);
     crds.until_equal(&name, "/spec/conversion/strategy", json!("Webhook"), LIMIT)
         .await?;

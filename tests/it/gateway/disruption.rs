@@ -16,7 +16,7 @@ use super::{
     alone::{self, Service},
     conversion,
 };
-use crate::scenario::{LIMIT, Objects};
+use crate::scenario::{LIMIT, Objects, pause};
 
 fn daily(gate: &Gate) -> Value {
     json!({
@@ -61,9 +61,9 @@ impl<W: AsyncBufRead + Unpin> Busy<W> {
         let (old, new) = (conversion::crons(gate, "v1"), conversion::crons(gate, "v2"));
         new.patch("daily", &json!({ "spec": { "keep": "seen" } }))
             .await?;
-        let expected = ["\"5 4 * * 1\"", "\"minute\":\"5\""];
-        for (lines, schedule) in self.watches.into_iter().zip(expected) {
-            alone::until_seen(lines, schedule).await?;
+        let expected = [("v1", "\"5 4 * * 1\""), ("v2", "\"minute\":\"5\"")];
+        for (lines, seen) in self.watches.into_iter().zip(expected) {
+            alone::until_seen(gate, lines, seen).await?;
         }
         old.delete("hourly").await?;
         let children = gate.scenario.objects("configmaps");
@@ -81,7 +81,7 @@ async fn read_on(gate: &Gate, ended: &AtomicBool) -> Result<u32> {
             read.with_context(|| format!("after {count} reads, in {version}"))?;
             count += 1;
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        pause(Duration::from_millis(20)).await;
     }
     Ok(count)
 }

@@ -8,17 +8,18 @@ use super::Gate;
 use crate::scenario::{LIMIT, code, input};
 use crate::waters;
 
-const CRDS: &[&str] = &["rules/crds.yaml"];
+pub(crate) const CRDS: &[&str] = &["rules/crds.yaml"];
 
 /// Returns the Katalog of an input file, with the fields of `security` added to it.
-fn with_security(katalog: &str, security: &str) -> Result<String> {
+pub(crate) fn with_security(katalog: &str, security: &str) -> Result<String> {
     Ok(input(katalog)?.replace(
         "spec:\n  crds:",
         &format!("spec:\n  security:\n{security}  crds:"),
     ))
 }
 
-const ADMISSION: &str = "    webhooks: { admission: { enabled: true }, failurePolicy: Fail }\n";
+pub(crate) const ADMISSION: &str =
+    "    webhooks: { admission: { enabled: true }, failurePolicy: Fail }\n";
 
 fn site(gate: &Gate, name: &str, spec: &Value) -> String {
     waters::resource(&gate.scenario, "Site", name, spec).to_string()
@@ -138,7 +139,8 @@ pub(crate) async fn protected_resources_are_deleted_with_an_annotation_only_and_
 -> Result<()> {
     let security = "    deletionProtection: { enabled: true }\n    namespaceProtection: { enabled: true, restrictedNamespaces: [NAMESPACE-closed] }\n";
     let katalog = with_security("rules/admission.yaml", security)?;
-    let gate = Gate::start("gateprot", CRDS, &katalog).await?;
+    let trusted = &["--webhooks-trusted-peers=127.0.0.1/32"];
+    let gate = Gate::start_with("gateprot", CRDS, &katalog, trusted).await?;
     let closed = format!("{}-closed", gate.scenario.namespace);
     gate.scenario.apply(
         &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": closed } })

@@ -2,20 +2,26 @@
 //! reaches the webhooks by URL on the loopback address.
 
 mod alone;
+mod authority;
+mod callers;
 mod calls;
 pub(crate) mod conversion;
 mod disruption;
 mod drain;
 pub(crate) mod ends;
+pub(crate) mod enforced;
 mod files;
+mod in_force;
 pub(crate) mod instances;
 mod katalogs;
 mod mutating;
+mod off;
 mod overload;
 mod probe;
 mod quiet;
 mod requests;
 mod rotation;
+mod unserved;
 mod verdict;
 
 use anyhow::{Context as _, Result};

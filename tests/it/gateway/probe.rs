@@ -19,7 +19,11 @@ async fn nothing_points_at_a_webhook_before_it_answers() -> Result<()> {
     });
     gate.scenario.arguments = arguments.collect();
     gate.scenario.start().await?;
-    gate.run(conversion::KATALOG).await?;
+    gate.scenario.apply(conversion::KATALOG)?;
+    // The Katalog reports that its conversion is not in place.
+    gate.scenario
+        .katalog_is("crons", "False", "NotEnforced")
+        .await?;
     // The controller has tried to write the configuration and the CRD.
     eventually("two attempts are logged", LIMIT, async || {
         let log = gate.scenario.log();

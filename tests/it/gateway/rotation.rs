@@ -1,6 +1,7 @@
 //! Rotation of the webhook certificate under load.
 
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -31,6 +32,21 @@ async fn secret(gate: &Gate) -> Result<Value> {
     Ok(secrets.fetch("orkestra-tls").await?["data"].clone())
 }
 
+/// Waits until the served certificate is another one, and then for a tenth of the requests that were sent before, at least 500 in all.
+async fn until_replaced(gate: &Gate, first: &Value, sent: &AtomicU32) -> Result<()> {
+    eventually("the certificate is replaced", LIMIT, async || {
+        Ok((secret(gate).await?["tls.crt"] != first["tls.crt"]).then_some(()))
+    })
+    .await?;
+    let wanted = (sent.load(Ordering::Relaxed) * 11 / 10).max(500);
+    eventually("requests use it", LIMIT, async || {
+        let sent = sent.load(Ordering::Relaxed);
+        ensure!(sent > wanted, "{sent} of {wanted} requests");
+        Ok(Some(()))
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_certificate_is_replaced_under_load_without_a_refused_request() -> Result<()> {
     let arguments = &["--webhooks-cert-life=24s"];
@@ -57,20 +73,28 @@ async fn a_certificate_is_replaced_under_load_without_a_refused_request() -> Res
     .await?;
     let first = secret(&gate).await?;
     let start = Instant::now();
+    let (sent, ended) = (AtomicU32::new(0), AtomicBool::new(false));
     let load = async |worker: usize| {
-        let (mut count, mut failures) = (0_u32, Vec::new());
-        while start.elapsed() < Duration::from_secs(26) {
+        let mut failures = Vec::new();
+        while !ended.load(Ordering::Relaxed) {
+            let count = sent.fetch_add(1, Ordering::Relaxed);
             let object = site(&format!("s{worker}-{count}"), "x");
             if let Err(error) = dry.create(&object).await {
                 failures.push(format!("{error:#}"));
             }
-            count += 1;
         }
-        (count, failures)
+        failures
     };
-    let done = futures::future::join_all((0..12).map(load)).await;
-    let count: u32 = done.iter().map(|(count, _)| count).sum();
-    let failures: Vec<&String> = done.iter().flat_map(|(_, failures)| failures).collect();
+    let replaced = async {
+        let replaced = until_replaced(&gate, &first, &sent).await;
+        ended.store(true, Ordering::Relaxed);
+        replaced
+    };
+    let load = futures::future::join_all((0..12).map(load));
+    let (done, replaced) = tokio::join!(load, replaced);
+    replaced?;
+    let count = sent.load(Ordering::Relaxed);
+    let failures: Vec<&String> = done.iter().flatten().collect();
     let rate = f64::from(count) / start.elapsed().as_secs_f64();
     println!("{count} requests, {rate:.0} a second");
     ensure!(
@@ -79,13 +103,43 @@ async fn a_certificate_is_replaced_under_load_without_a_refused_request() -> Res
         failures.len(),
         failures.first()
     );
-    let second = secret(&gate).await?;
-    ensure!(
-        first["tls.crt"] != second["tls.crt"],
-        "the certificate was not replaced"
-    );
-    ensure!(count > 500, "only {count} requests");
     // The webhook still evaluates rules.
     ensure!(dry.create(&site("lead", "lead")).await.is_err());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_damaged_certificate_is_replaced_and_the_webhooks_serve_on() -> Result<()> {
+    let mut gate = Gate::start("gatedamg", &["rules/crds.yaml"], KATALOG).await?;
+    let secrets = gate.scenario.objects_in(&gate.home(), "secrets");
+    let whole = secrets.fetch("orkestra-tls").await?["data"].clone();
+    // `AAAA` is valid base64, and neither a certificate nor a state.
+    for (part, damage) in [
+        ("state.json", "e30="),
+        ("tls.crt", "AAAA"),
+        ("ca.crt", "AAAA"),
+    ] {
+        let patch = json!({ "data": { part: damage } });
+        secrets.patch("orkestra-tls", &patch).await?;
+        let what = format!("{part} is whole again");
+        let is_whole = |secret: &Value| secret["data"][part] != *damage;
+        secrets
+            .until("orkestra-tls", &what, LIMIT, is_whole)
+            .await?;
+        gate.until_reviewed().await?;
+    }
+    let replaced = secret(&gate).await?;
+    ensure!(
+        replaced["ca.crt"] != whole["ca.crt"],
+        "the certificate is the old one"
+    );
+    // It is also replaced at the start of a process.
+    gate.scenario.terminate()?;
+    secrets
+        .patch("orkestra-tls", &json!({ "data": { "state.json": "AAAA" } }))
+        .await?;
+    gate.scenario.start().await?;
+    gate.until_configured().await?;
+    ensure!(secret(&gate).await?["state.json"] != "AAAA");
     Ok(())
 }

@@ -3,19 +3,16 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use testbed::Guarded;
 
 use super::{health, tools};
 use crate::gitops_folder::{Folder, example, shows};
-use crate::scenario::{LIMIT, Objects, Scenario, printed};
+use crate::scenario::{LIMIT, Objects, Scenario, condition, printed};
 use crate::waters;
-
-/// The time during which the engine must not apply the next wave.
-const WAITING: Duration = Duration::from_secs(5);
 
 struct Argo {
     program: PathBuf,
@@ -113,12 +110,13 @@ async fn argo_cd_syncs_a_fresh_cluster_at_once_and_prunes_no_child() -> Result<(
     tokio::pin!(syncing);
     tokio::select! {
         ended = &mut syncing => anyhow::bail!("the sync ended before the Katalog was healthy: {ended:?}"),
-        waited = wave_1_waits(&scenario) => waited?,
+        applied = wave_0_is_applied(&scenario) => applied?,
     }
     // The future borrows the scenario, so `Scenario::start` cannot be called: a guard holds the controller.
     let mut controller = controller(&scenario)?;
     let did = syncing.await?;
     ensure!(did.contains("Website/") && !did.contains("Failed"), "{did}");
+    wave_1_waited(&scenario).await?;
     shows(&scenario, "Hello").await?;
 
     let there = scenario.objects_in(&far, "configmaps");
@@ -147,15 +145,23 @@ fn with_far_child(folder: Folder, far: &str) -> Folder {
     Folder { katalog, ..folder }
 }
 
-/// Waits until the Katalog is applied, and checks that the Website is not applied while the Katalog is not healthy.
-async fn wave_1_waits(scenario: &Scenario) -> Result<()> {
+/// Waits until the Katalog is applied.
+async fn wave_0_is_applied(scenario: &Scenario) -> Result<()> {
     scenario
         .objects("katalogs")
         .until("websites", "is applied", LIMIT, |_| true)
-        .await?;
-    tokio::time::sleep(WAITING).await;
-    let early = scenario.objects("websites").get("hello").await;
-    ensure!(matches!(early, Ok(None)), "wave 1 did not wait: {early:?}");
+        .await
+        .map(drop)
+}
+
+/// Checks that the Website was created when the Katalog was ready. Both times have whole seconds.
+async fn wave_1_waited(scenario: &Scenario) -> Result<()> {
+    let katalog = scenario.objects("katalogs").fetch("websites").await?;
+    let ready = condition(&katalog, "Ready").context("no condition")?;
+    let ready: Timestamp = waters::text(ready, "/lastTransitionTime").parse()?;
+    let website = scenario.objects("websites").fetch("hello").await?;
+    let made: Timestamp = waters::text(&website, "/metadata/creationTimestamp").parse()?;
+    ensure!(made >= ready, "created at {made}, ready at {ready}");
     Ok(())
 }
 

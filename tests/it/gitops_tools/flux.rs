@@ -17,16 +17,16 @@ use crate::gitops_folder::{Folder, example, shows};
 use crate::kstatus::{Kstatus, kstatus};
 use crate::scenario::{LIMIT, Objects, Scenario, condition, printed};
 
-pub(super) const NAMESPACE: &str = "flux-system";
+pub(crate) const NAMESPACE: &str = "flux-system";
 
 /// A stand-in for Flux's source-controller, which serves an archive over HTTP.
-pub(super) struct Source {
+pub(crate) struct Source {
     archive: Arc<Mutex<Vec<u8>>>,
     address: String,
 }
 
 impl Source {
-    pub(super) async fn serve() -> Result<Self> {
+    pub(crate) async fn serve() -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?.to_string();
         let archive = Arc::new(Mutex::new(Vec::new()));
@@ -48,7 +48,7 @@ impl Source {
     }
 
     /// Packs a folder, and reports it as the source's artifact, with the revision `name`.
-    pub(super) fn publish(&self, scenario: &Scenario, folder: &Path, name: &str) -> Result<()> {
+    pub(crate) fn publish(&self, scenario: &Scenario, folder: &Path, name: &str) -> Result<()> {
         let file = folder.with_extension("tar.gz");
         let mut tar = Command::new("tar");
         tar.arg("-czf").arg(&file).arg("-C").arg(folder).arg(".");
@@ -79,7 +79,7 @@ impl Source {
 }
 
 /// Runs `kubectl` as the administrator, without a namespace.
-pub(super) fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -> Result<String> {
+pub(crate) fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -> Result<String> {
     let output = scenario
         .cluster
         .kubectl(&scenario.cluster.admin(), args, stdin)?;
@@ -87,7 +87,7 @@ pub(super) fn kubectl(scenario: &Scenario, args: &[&str], stdin: Option<&str>) -
 }
 
 /// Installs Flux's CRDs, and a `GitRepository` without an artifact.
-pub(super) async fn install(scenario: &Scenario, tools: &Path) -> Result<()> {
+pub(crate) async fn install(scenario: &Scenario, tools: &Path) -> Result<()> {
     let definitions = tools.join("crds");
     let definitions = definitions.to_str().context("the path is not text")?;
     kubectl(
@@ -108,7 +108,7 @@ pub(super) async fn install(scenario: &Scenario, tools: &Path) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn start(scenario: &Scenario, tools: &Path) -> Result<Guarded> {
+pub(crate) fn start(scenario: &Scenario, tools: &Path) -> Result<Guarded> {
     let mut command = Command::new(tools.join("kustomize-controller"));
     command.env("KUBECONFIG", scenario.cluster.admin().kubeconfig_path());
     command.env("RUNTIME_NAMESPACE", NAMESPACE);
@@ -122,13 +122,13 @@ pub(super) fn start(scenario: &Scenario, tools: &Path) -> Result<Guarded> {
     spawn_guarded(&command, &scenario.path("flux.log"))
 }
 
-pub(super) fn kustomizations(scenario: &Scenario) -> Objects {
+pub(crate) fn kustomizations(scenario: &Scenario) -> Objects {
     let path =
         format!("/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/kustomizations");
     Objects::at(&scenario.client, &path)
 }
 
-pub(super) fn is_ready_at(kustomization: &Value, revision: &str) -> bool {
+pub(crate) fn is_ready_at(kustomization: &Value, revision: &str) -> bool {
     let applied = kustomization["status"]["lastAppliedRevision"].as_str();
     applied.is_some_and(|applied| applied.starts_with(&format!("{revision}@")))
         && condition(kustomization, "Ready").is_some_and(|ready| ready["status"] == "True")
@@ -183,7 +183,11 @@ async fn resources_wait_for_the_katalog(scenario: &mut Scenario) -> Result<()> {
     katalogs
         .until("websites", "is applied", LIMIT, |_| true)
         .await?;
-    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    let all = kustomizations(scenario);
+    all.until("resources", "waits for the Katalog", LIMIT, |one| {
+        condition(one, "Ready").is_some_and(|ready| ready["reason"] == "DependencyNotReady")
+    })
+    .await?;
     let early = scenario.objects("websites").get("hello").await?;
     ensure!(early.is_none(), "the Website did not wait: {early:?}");
     scenario.start().await?;
@@ -193,7 +197,6 @@ async fn resources_wait_for_the_katalog(scenario: &mut Scenario) -> Result<()> {
         .await?;
     let katalog = katalogs.fetch("websites").await?;
     ensure!(kstatus(&katalog) == Kstatus::Current, "{katalog}");
-    let all = kustomizations(scenario);
     all.until("resources", "is ready", LIMIT, |one| {
         is_ready_at(one, "one")
     })
@@ -215,9 +218,13 @@ async fn a_new_resource_waits_for_an_operator(
         .objects("websites")
         .until("second", "is applied", LIMIT, |_| true)
         .await?;
-    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     let all = kustomizations(scenario);
-    let waits = all.fetch("resources").await?;
+    let waits = all
+        .until("resources", "checks the new revision", LIMIT, |one| {
+            let conditions = one["status"]["conditions"].to_string();
+            conditions.contains("Running health checks for revision two@")
+        })
+        .await?;
     ensure!(
         !is_ready_at(&waits, "two"),
         "the Kustomization is ready without an operator: {waits}"

@@ -15,7 +15,7 @@ use crate::scenario::{LIMIT, Objects, Scenario, printed};
 fn kustomization(tag: &str) -> String {
     format!(
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../config/overlays/default]\n\
-         images: [{{name: ghcr.io/orkspace/orkestra, newTag: {tag}}}]\n"
+         images: [{{name: registry.invalid/orkestra, newTag: {tag}}}]\n"
     )
 }
 

@@ -1,4 +1,4 @@
-//! Documentation: runs the commands of `docs/install.md`, `docs/operations.md`, `docs/gitops.md` and of the README's section "Run
+//! Documentation: runs the commands of `docs/operate/install.md`, `docs/operate/operations.md`, `docs/guides/gitops.md` and of the README's section "Run
 //! Orkestra", in order.
 
 use std::{os::unix::fs::symlink, path::Path, process::Command};
@@ -9,7 +9,7 @@ use testbed::eventually;
 
 use super::site::Site;
 use super::{EXAMPLE, run_the_example};
-use crate::scenario::LIMIT;
+use crate::scenario::{LIMIT, printed};
 
 /// Returns the commands in the `sh` blocks of a text; each line is a command.
 fn commands(text: &str) -> Vec<&str> {
@@ -37,8 +37,22 @@ fn folder() -> Result<tempfile::TempDir> {
     Ok(folder)
 }
 
+/// Returns the variable that `docs/operate/install.md` exports, with the image of the commands on it and on later pages.
+fn image() -> Result<[(String, String); 1]> {
+    let page = std::fs::read_to_string("docs/operate/install.md")?;
+    let mut lines = page.lines();
+    let export = lines.find_map(|line| line.strip_prefix("export ORK_IMAGE="));
+    let image = export.context("docs/operate/install.md does not export ORK_IMAGE")?;
+    Ok([("ORK_IMAGE".to_owned(), image.to_owned())])
+}
+
 /// Runs a command as an administrator, in a shell.
 fn run(site: &Site, folder: &Path, command: &str) -> Result<()> {
+    output_of(site, folder, command).map(drop)
+}
+
+/// Runs a command as an administrator, in a shell, which must succeed; returns its standard output.
+pub(crate) fn output_of(site: &Site, folder: &Path, command: &str) -> Result<String> {
     let ork = Path::new(env!("CARGO_BIN_EXE_ork"))
         .parent()
         .context("no folder")?;
@@ -56,16 +70,16 @@ fn run(site: &Site, folder: &Path, command: &str) -> Result<()> {
         .env("PATH", path)
         .env("KUBECONFIG", site.cluster.admin().kubeconfig_path())
         .env("KUBECACHEDIR", site.cluster.folder().join("kubectl-cache"))
+        .envs(image()?)
         .output()?;
-    ensure!(output.status.success(), "`{command}` ended with {output:?}");
-    Ok(())
+    printed(&output, command)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_commands_of_the_page_install_upgrade_and_remove() -> Result<()> {
     let mut site = Site::start()?;
     let folder = folder()?;
-    let page = std::fs::read_to_string("docs/install.md")?;
+    let page = std::fs::read_to_string("docs/operate/install.md")?;
     let mut ran = 0;
     for command in commands(&page) {
         // The controller is not a Pod here: start it before the first Katalog, and stop it before the removal.
@@ -124,7 +138,7 @@ async fn the_commands_of_operations_do_what_the_page_says() -> Result<()> {
     run_the_example(&mut site).await?;
     let websites = site.objects_at("/apis/demo.orkestra.io/v1alpha1/namespaces/default/websites");
     let uid = websites.fetch("hello").await?["metadata"]["uid"].clone();
-    let page = std::fs::read_to_string("docs/operations.md")?;
+    let page = std::fs::read_to_string("docs/operate/operations.md")?;
     let mut ran = 0;
     for command in commands(&page) {
         // The controller runs outside the cluster: start and stop it when its Pods would start and stop.
@@ -185,7 +199,7 @@ async fn the_commands_of_gitops_configure_argo_cd_and_flux() -> Result<()> {
     site.kubectl(&["apply", "-f", "-"], Some(KUSTOMIZATIONS))?;
     let definition = "crd/kustomizations.kustomize.toolkit.fluxcd.io";
     site.kubectl(&["wait", "--for=condition=Established", definition], None)?;
-    let page = std::fs::read_to_string("docs/gitops.md")?;
+    let page = std::fs::read_to_string("docs/guides/gitops.md")?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/gitops");
     let commands = commands(&page);
     ensure!(commands.len() == 2, "{commands:?}");

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::EXAMPLE;
 use super::churn::Churn;
-use super::site::{ACCOUNT, NAMESPACE, Site, definitions};
+use super::site::{ACCOUNT, IMAGE, NAMESPACE, Site, definitions};
 use crate::scenario::{LIMIT, is_ready, printed};
 
 /// The arguments for the namespace of a release, and for the time that helm waits.
@@ -25,6 +25,8 @@ const PLACE: [&str; 6] = [
 ];
 
 const CHART: &str = "charts/orkestra";
+/// The value of the chart for [`IMAGE`].
+const IMAGE_VALUE: &str = "image.repository=registry.invalid/orkestra";
 
 /// Runs helm, on the cluster of a site if one is given.
 fn helm(site: Option<&Site>, args: &[&str]) -> Result<Output> {
@@ -82,7 +84,7 @@ const VALUES: [&str; 5] = [
 #[test]
 #[ignore = "needs helm: make helm-install"]
 fn helm_renders_what_ork_install_applies_and_has_no_complaint() -> Result<()> {
-    done(None, &["lint", "--strict", CHART])?;
+    done(None, &["lint", "--strict", CHART, "--set", IMAGE_VALUE])?;
     let folder = tempfile::tempdir()?;
     for (number, text) in VALUES.iter().enumerate() {
         let file = folder.path().join(format!("{number}.yaml"));
@@ -96,6 +98,8 @@ fn helm_renders_what_ork_install_applies_and_has_no_complaint() -> Result<()> {
             NAMESPACE,
             "--set",
             "namespace.create=true",
+            "--set",
+            IMAGE_VALUE,
             "--skip-tests",
             "--values",
             file,
@@ -103,6 +107,7 @@ fn helm_renders_what_ork_install_applies_and_has_no_complaint() -> Result<()> {
         let expected = by_name(&done(None, &template)?)?;
         let own = Command::new(env!("CARGO_BIN_EXE_ork"))
             .args(["install", "--dry-run=client", "-f", file])
+            .env("ORK_IMAGE", IMAGE)
             .output()?;
         let own = by_name(&printed(&own, "ork")?)?;
         ensure!(
@@ -122,7 +127,7 @@ fn helm_renders_what_ork_install_applies_and_has_no_complaint() -> Result<()> {
     Ok(())
 }
 
-/// Returns the arguments of the two commands in `docs/install.md` that install and test the chart.
+/// Returns the arguments of the two commands in `docs/operate/install.md` that install and test the chart.
 fn documented(page: &str) -> Result<[Vec<&str>; 2]> {
     let (_, section) = page
         .split_once("\n## Install with Helm\n\n```text\n")
@@ -172,7 +177,7 @@ async fn passes_its_test(site: &Site, args: &[&str]) -> Result<()> {
 #[ignore = "needs helm: make helm-install"]
 async fn a_release_is_installed_upgraded_rolled_back_and_uninstalled() -> Result<()> {
     let mut site = Site::start()?;
-    let page = std::fs::read_to_string("docs/install.md")?;
+    let page = std::fs::read_to_string("docs/operate/install.md")?;
     let [install, test] = documented(&page)?;
     done(Some(&site), &install)?;
     site.ork(&["version", "--cluster"])?;
@@ -235,6 +240,8 @@ async fn the_release_is_upgraded_and_rolled_back(site: &Site) -> Result<()> {
         NAMESPACE,
         "--set",
         "replicas=3",
+        "--set",
+        IMAGE_VALUE,
         "--wait",
         "--timeout",
         "120s",
@@ -331,7 +338,9 @@ async fn an_upgrade_from_an_earlier_chart_and_a_rollback_lose_no_change_and_rewr
     ];
     done(Some(&site), &install.concat())?;
     let churn = Churn::begin(&mut site).await?;
+    let image = ["--set", IMAGE_VALUE];
     let upgrade = ["upgrade", "orkestra", CHART, "--reset-values"];
+    let upgrade = [&upgrade[..], &image].concat();
     for (what, args) in [
         ("upgrade", upgrade.as_slice()),
         ("rollback", ["rollback", "orkestra", "1"].as_slice()),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use testbed::ControlPlane;
 
 use super::EXAMPLE;
-use super::site::{NAMESPACE, Site};
+use super::site::{IMAGE, NAMESPACE, Site};
 use crate::scenario::{LIMIT, is_ready, printed};
 
 const OVERLAYS: [&str; 4] = ["default", "ha", "no-webhooks", "single-namespace"];
@@ -44,6 +44,7 @@ fn every_overlay_is_the_chart_with_its_values() -> Result<()> {
         let values = format!("{folder}/values.yaml");
         let installed = Command::new(env!("CARGO_BIN_EXE_ork"))
             .args(["install", "--dry-run=client", "-f", &values])
+            .env("ORK_IMAGE", IMAGE)
             .output()?;
         let (built, installed) = (
             by_name(&printed(&built, "kubectl")?)?,

@@ -22,6 +22,7 @@ fn installed(values: &str) -> Result<Vec<Value>> {
     std::fs::write(&file, values)?;
     let mut ork = Command::new(env!("CARGO_BIN_EXE_ork"));
     ork.args(["install", "--dry-run=client", "-f"]).arg(&file);
+    ork.env("ORK_IMAGE", super::site::IMAGE);
     let text = printed(&ork.output()?, "ork")?;
     Ok(serde_saphyr::from_multiple::<Value>(&text)?)
 }

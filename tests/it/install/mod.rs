@@ -3,6 +3,7 @@
 
 mod churn;
 mod documents;
+mod first_week;
 mod helm;
 mod kustomize;
 mod lint;

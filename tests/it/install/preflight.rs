@@ -11,7 +11,7 @@ const CLAIMS: &str = "orkestra-claims";
 /// Returns the Lease of another installation, renewed a duration ago.
 fn lease(holder: &str, ago: SignedDuration) -> String {
     let renewed = format!("{:.6}", Timestamp::now() - ago);
-    let name = orkestra_core::api::names::installation_lease(holder);
+    let name = orkestra_language::api::names::installation_lease(holder);
     json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": name, "namespace": CLAIMS },
         "spec": { "holderIdentity": holder, "renewTime": renewed },

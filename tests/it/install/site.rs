@@ -15,12 +15,14 @@ use testbed::{
 use crate::scenario::{LIMIT, Objects, ask, printed};
 
 /// The namespace of the installation.
-pub(super) const NAMESPACE: &str = "orkestra-system";
+pub(crate) const NAMESPACE: &str = "orkestra-system";
+/// The image of the tests. No Pod runs it: the nodes are fake.
+pub(crate) const IMAGE: &str = "registry.invalid/orkestra";
 /// The user name of the controller's service account.
-pub(super) const ACCOUNT: &str = "system:serviceaccount:orkestra-system:orkestra";
+pub(crate) const ACCOUNT: &str = "system:serviceaccount:orkestra-system:orkestra";
 
-pub(super) struct Site {
-    pub(super) cluster: ControlPlane,
+pub(crate) struct Site {
+    pub(crate) cluster: ControlPlane,
     /// The administrator's client.
     client: Client,
     controller: Option<Guarded>,
@@ -29,8 +31,8 @@ pub(super) struct Site {
 }
 
 /// Returns the names of Orkestra's CRDs.
-pub(super) fn definitions() -> Vec<String> {
-    orkestra::install::definitions()
+pub(crate) fn definitions() -> Vec<String> {
+    orkestra_admin::install::definitions()
         .into_iter()
         .map(|one| one.name)
         .collect()
@@ -38,7 +40,7 @@ pub(super) fn definitions() -> Vec<String> {
 
 impl Site {
     /// Starts an empty control plane on which Pods run.
-    pub(super) fn start() -> Result<Self> {
+    pub(crate) fn start() -> Result<Self> {
         let cluster = ControlPlane::start(Options {
             nodes: true,
             ..Options::default()
@@ -53,34 +55,35 @@ impl Site {
     }
 
     /// Returns a command that runs `ork` as a user, in the repository.
-    pub(super) fn command(identity: &Identity, args: &[&str]) -> Command {
+    pub(crate) fn command(identity: &Identity, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ork"));
         command
             .args(args)
             .env("KUBECONFIG", identity.kubeconfig_path())
+            .env("ORK_IMAGE", IMAGE)
             .current_dir(env!("CARGO_MANIFEST_DIR"));
         command
     }
 
     /// Runs `ork` as the administrator, which must succeed; returns its standard output.
-    pub(super) fn ork(&self, args: &[&str]) -> Result<String> {
+    pub(crate) fn ork(&self, args: &[&str]) -> Result<String> {
         printed(&Self::command(&self.cluster.admin(), args).output()?, "ork")
     }
 
     /// Runs `ork` as the administrator, which must succeed; returns its standard output and standard error.
-    pub(super) fn said(&self, args: &[&str]) -> Result<String> {
+    pub(crate) fn said(&self, args: &[&str]) -> Result<String> {
         let output = Self::command(&self.cluster.admin(), args).output()?;
         let warned = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok(printed(&output, "ork")? + &warned)
     }
 
     /// Runs `ork` as the administrator, which must exit with 1; returns its output.
-    pub(super) fn refused(&self, args: &[&str]) -> Result<String> {
+    pub(crate) fn refused(&self, args: &[&str]) -> Result<String> {
         Self::refused_as(&self.cluster.admin(), args)
     }
 
     /// Runs `ork` as a user, which must exit with 1; returns its output.
-    pub(super) fn refused_as(identity: &Identity, args: &[&str]) -> Result<String> {
+    pub(crate) fn refused_as(identity: &Identity, args: &[&str]) -> Result<String> {
         let Output {
             status,
             stdout,
@@ -97,7 +100,7 @@ impl Site {
     }
 
     /// Runs `kubectl` as the administrator; returns its standard output. Paths are relative to the repository.
-    pub(super) fn kubectl(&self, args: &[&str], stdin: Option<&str>) -> Result<String> {
+    pub(crate) fn kubectl(&self, args: &[&str], stdin: Option<&str>) -> Result<String> {
         printed(
             &self.cluster.kubectl(&self.cluster.admin(), args, stdin)?,
             "kubectl",
@@ -105,7 +108,7 @@ impl Site {
     }
 
     /// Returns a command that runs `kubectl` as the administrator, in the repository.
-    pub(super) fn kubectl_command(&self, args: &[&str]) -> Result<Command> {
+    pub(crate) fn kubectl_command(&self, args: &[&str]) -> Result<Command> {
         let mut command = Command::new(self.cluster.assets().binary("kubectl")?);
         command
             .args(args)
@@ -116,14 +119,14 @@ impl Site {
     }
 
     /// Writes a file into the folder of the control plane; returns its path.
-    pub(super) fn file(&self, name: &str, text: &str) -> Result<String> {
+    pub(crate) fn file(&self, name: &str, text: &str) -> Result<String> {
         let path = self.cluster.folder().join(name);
         std::fs::write(&path, text)?;
         Ok(path.to_str().context("a path is not text")?.to_owned())
     }
 
     /// Grants the permissions that the Katalog of a folder needs.
-    pub(super) fn grant(&self, folder: &str) -> Result<()> {
+    pub(crate) fn grant(&self, folder: &str) -> Result<()> {
         let katalog = Path::new(folder).join("katalog.yaml");
         let katalog = katalog.to_str().context("a path is not text")?;
         let rules = self.ork(&["generate", "rbac", "--only-katalogs", "-k", katalog])?;
@@ -135,22 +138,22 @@ impl Site {
     }
 
     /// Returns the objects of a kind in the namespace of the installation.
-    pub(super) fn objects(&self, plural: &str) -> Objects {
+    pub(crate) fn objects(&self, plural: &str) -> Objects {
         Objects::namespaced(&self.client, "", NAMESPACE, plural)
     }
 
     /// Returns the objects at a path.
-    pub(super) fn objects_at(&self, path: &str) -> Objects {
+    pub(crate) fn objects_at(&self, path: &str) -> Objects {
         Objects::at(&self.client, path)
     }
 
     /// Returns the cluster-scoped objects of a kind.
-    pub(super) fn cluster_objects(&self, plural: &str) -> Objects {
+    pub(crate) fn cluster_objects(&self, plural: &str) -> Objects {
         Objects::of_cluster(&self.client, plural)
     }
 
     /// Returns the CRD of one of Orkestra's kinds.
-    pub(super) async fn definition(&self, plural: &str) -> Result<Option<Value>> {
+    pub(crate) async fn definition(&self, plural: &str) -> Result<Option<Value>> {
         let definitions = self.cluster_objects("customresourcedefinitions");
         definitions
             .get(&format!("{plural}.orkestra.orkspace.io"))
@@ -158,12 +161,12 @@ impl Site {
     }
 
     /// Starts the controller as the installed service account, and waits until it is ready.
-    pub(super) async fn launch(&mut self) -> Result<()> {
+    pub(crate) async fn launch(&mut self) -> Result<()> {
         self.launch_with(&["controller"]).await
     }
 
     /// Starts the controller with the arguments of the installed Deployment.
-    pub(super) async fn launch_as_installed(&mut self) -> Result<()> {
+    pub(crate) async fn launch_as_installed(&mut self) -> Result<()> {
         let mut deployment = self.objects("deployments").fetch("orkestra").await?;
         let args = deployment["spec"]["template"]["spec"]["containers"][0]["args"].take();
         let args: Vec<String> = serde_json::from_value(args)?;
@@ -172,14 +175,14 @@ impl Site {
     }
 
     /// Starts another controller, and waits until it is ready. Returns the one that ran before.
-    pub(super) async fn launch_beside(&mut self) -> Result<Guarded> {
+    pub(crate) async fn launch_beside(&mut self) -> Result<Guarded> {
         let before = self.controller.take().context("no controller runs")?;
         self.launch().await?;
         Ok(before)
     }
 
     /// Starts the controller with these arguments, the command first.
-    pub(super) async fn launch_with(&mut self, args: &[&str]) -> Result<()> {
+    pub(crate) async fn launch_with(&mut self, args: &[&str]) -> Result<()> {
         let groups = [
             "system:serviceaccounts",
             "system:serviceaccounts:orkestra-system",
@@ -206,7 +209,7 @@ impl Site {
     }
 
     /// Returns the log of the controller.
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         self.controller
             .as_ref()
             .map(Guarded::log)
@@ -214,7 +217,7 @@ impl Site {
     }
 
     /// Stops the controller, which must exit successfully.
-    pub(super) fn stop(&mut self) -> Result<()> {
+    pub(crate) fn stop(&mut self) -> Result<()> {
         let mut controller = self.controller.take().context("no controller runs")?;
         controller.signal(Signal::Term)?;
         let status = controller.wait(LIMIT)?;

@@ -26,7 +26,7 @@ fn earlier(manifests: &str) -> Result<String> {
         }
         if object["kind"] == "Deployment" {
             object["spec"]["template"]["spec"]["containers"][0]["image"] =
-                json!("ghcr.io/orkspace/orkestra:0.0.1");
+                json!("registry.invalid/orkestra:0.0.1");
         }
         writeln!(stream, "---\n{object}")?;
     }

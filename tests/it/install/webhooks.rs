@@ -20,6 +20,8 @@ const KATALOG: &str = r#"{
     }
 }"#;
 
+const HOME: &str = "--webhooks-namespace=orkestra-system";
+
 const KINDS: [&str; 4] = [
     "validatingwebhookconfigurations",
     "mutatingwebhookconfigurations",
@@ -40,6 +42,24 @@ async fn registered(site: &Site) -> Result<Vec<String>> {
     Ok(all)
 }
 
+/// Returns the webhook configurations, without which the API server calls nothing.
+async fn webhooks(site: &Site) -> Result<Vec<String>> {
+    let mut all = registered(site).await?;
+    all.retain(|name| name.contains("webhookconfigurations"));
+    Ok(all)
+}
+
+/// Waits until no webhook is registered.
+async fn until_no_webhooks(site: &Site) -> Result<()> {
+    eventually("no webhook is registered", LIMIT, async || {
+        let all = webhooks(site).await?;
+        ensure!(all.is_empty(), "{all:?}");
+        Ok(Some(()))
+    })
+    .await
+    .with_context(|| site.log())
+}
+
 /// Starts an installation with webhooks and a Katalog, and waits until the configurations and policies exist; returns both.
 async fn with_webhooks() -> Result<(Site, String)> {
     let mut site = Site::start()?;
@@ -54,17 +74,26 @@ async fn with_webhooks() -> Result<(Site, String)> {
     site.kubectl(&["apply", "-f", "-"], Some(&crd.to_string()))?;
     site.file("katalog.yaml", &katalog)?;
     site.grant(site.cluster.folder().to_str().context("not text")?)?;
+    serve(&mut site).await?;
+    site.kubectl(&["apply", "-f", "-"], Some(&katalog))?;
+    until_registered(&site).await?;
+    Ok((site, katalog))
+}
+
+/// Starts a controller with webhooks.
+async fn serve(site: &mut Site) -> Result<()> {
     let port = free_port()?;
     let (listen, url) = (
         format!("--webhooks-listen=127.0.0.1:{port}"),
         format!("--webhooks-url=https://127.0.0.1:{port}"),
     );
-    let home = format!("--webhooks-namespace={NAMESPACE}");
-    site.launch_with(&["controller", &listen, &url, &home])
-        .await?;
-    site.kubectl(&["apply", "-f", "-"], Some(&katalog))?;
+    site.launch_with(&["controller", &listen, &url, HOME]).await
+}
+
+/// Waits until the configurations and policies exist.
+async fn until_registered(site: &Site) -> Result<()> {
     eventually("webhooks and policies are written", LIMIT, async || {
-        let all = registered(&site).await?;
+        let all = registered(site).await?;
         let has = |part: &str| all.iter().any(|name| name.contains(part));
         let are_all = has("orkestra-webhooks")
             && has("policies/delete-protection.")
@@ -74,8 +103,113 @@ async fn with_webhooks() -> Result<(Site, String)> {
         Ok(Some(()))
     })
     .await
-    .with_context(|| site.log())?;
-    Ok((site, katalog))
+    .with_context(|| site.log())
+}
+
+/// Waits until nothing of the gateway is registered.
+async fn until_none(site: &Site) -> Result<()> {
+    eventually("nothing is registered", LIMIT, async || {
+        let all = registered(site).await?;
+        ensure!(all.is_empty(), "{all:?}");
+        Ok(Some(()))
+    })
+    .await
+    .with_context(|| site.log())
+}
+
+/// Waits until the API server accepts any Katalog again.
+async fn until_unreviewed(site: &Site, katalog: &str) -> Result<()> {
+    eventually("Katalogs are not reviewed any more", LIMIT, async || {
+        let written = site.kubectl(
+            &["create", "--dry-run=server", "-f", "-"],
+            Some(&katalog.replace("hello", "other")),
+        );
+        Ok(written.ok())
+    })
+    .await
+    .map(drop)
+}
+
+/// How webhooks are switched off.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// `ork install`, while no controller runs.
+    OrkInstall,
+    /// The manifests with webhooks off, as helm and kustomize apply them, and the new controller.
+    Manifests,
+    /// The installation is deleted with its roles, as helm and kustomize do it, and no controller runs.
+    RolesDeleted,
+}
+
+const ON: [&str; 3] = ["install", "--set", "webhooks.enabled=true"];
+const OFF: [&str; 3] = ["install", "--set", "webhooks.enabled=false"];
+
+/// Applies the manifests with webhooks off, as helm and kustomize do.
+fn apply_manifests(site: &Site) -> Result<()> {
+    let manifests = site.ork(&[&OFF[..], &["--dry-run=client"]].concat())?;
+    let apply = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
+    site.kubectl(&apply, Some(&manifests)).map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_way_of_switching_webhooks_off_leaves_nothing_registered_and_no_other_does()
+-> Result<()> {
+    let (mut site, katalog) = with_webhooks().await?;
+    let kind = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let configurations = site.objects_at(kind);
+    for way in [Way::OrkInstall, Way::Manifests, Way::RolesDeleted] {
+        // From on to on: nothing is removed.
+        let before = configurations.fetch("orkestra-webhooks").await?;
+        site.stop()?;
+        site.ork(&ON)?;
+        serve(&mut site).await?;
+        until_registered(&site).await?;
+        let after = configurations.fetch("orkestra-webhooks").await?;
+        ensure!(before["metadata"]["uid"] == after["metadata"]["uid"]);
+        ensure!(
+            after["metadata"]["ownerReferences"][0]["kind"] == "ClusterRole",
+            "{after}"
+        );
+        site.stop()?;
+        match way {
+            Way::OrkInstall => {
+                let said = site.ork(&OFF)?;
+                let removed = "ValidatingWebhookConfiguration orkestra-webhooks deleted";
+                ensure!(said.contains(removed), "{said}");
+                ensure!(webhooks(&site).await?.is_empty(), "{said}");
+            }
+            Way::Manifests => {
+                apply_manifests(&site)?;
+                let name = "--webhooks-name=orkestra-webhooks";
+                let off = ["controller", "--webhooks=off", name, HOME];
+                site.launch_with(&off).await?;
+                // Policies need no webhook: they stay as long as the Katalog declares them.
+                until_no_webhooks(&site).await?;
+                ensure!(!registered(&site).await?.is_empty());
+                site.stop()?;
+            }
+            Way::RolesDeleted => {
+                let role = "clusterrole/orkestra-webhooks";
+                site.kubectl(&["delete", role], None)?;
+                until_none(&site).await?;
+            }
+        }
+        until_unreviewed(&site, &katalog)
+            .await
+            .with_context(|| format!("{way:?}"))?;
+        // From off to off, and from off to on.
+        site.ork(&[&OFF[..], &["--force-conflicts"]].concat())?;
+        let again = site.ork(&OFF)?;
+        ensure!(
+            again.lines().all(|line| line.ends_with(" unchanged")),
+            "{again}"
+        );
+        // kubectl owns what it applied together with us, since the values are equal, until they change.
+        site.ork(&[&ON[..], &["--force-conflicts"]].concat())?;
+        serve(&mut site).await?;
+        until_registered(&site).await?;
+    }
+    site.stop()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -102,15 +236,7 @@ async fn ork_uninstall_removes_webhooks_and_policies_and_no_protection_blocks_it
     ensure!(secrets.get("orkestra-tls").await?.is_none());
     ensure!(site.objects("deployments").get("orkestra").await?.is_none());
     // Katalogs can be written again, as a later installation requires.
-    eventually("Katalogs are not reviewed any more", LIMIT, async || {
-        let written = site.kubectl(
-            &["create", "--dry-run=server", "-f", "-"],
-            Some(&katalog.replace("hello", "other")),
-        );
-        Ok(written.ok())
-    })
-    .await?;
-    Ok(())
+    until_unreviewed(&site, &katalog).await
 }
 
 /// Labels Orkestra's Deployment and `ServiceAccount` as protected, and waits until a deletion is denied.

@@ -129,7 +129,7 @@ async fn forged_and_stale_claims_block_nobody_and_a_claim_goes_with_its_katalog(
     let mut forged = lease(&name, &json!({ "holderIdentity": gone }));
     forged["metadata"]["annotations"] = json!({ "orkestra.orkspace.io/katalog": "///\u{7f}", "orkestra.orkspace.io/katalog-uid": "x".repeat(4096) });
     leases.create(&forged).await?;
-    let own = orkestra_core::api::names::installation_lease(&gone);
+    let own = orkestra_language::api::names::installation_lease(&gone);
     let spec = json!({ "holderIdentity": gone, "renewTime": "2020-01-01T00:00:00.000000Z", "leaseDurationSeconds": i32::MAX });
     leases.create(&lease(&own, &spec)).await?;
 

@@ -1,14 +1,12 @@
 //! Deletion of Katalogs that are in conflict, that never ran, or whose resources cannot be released.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use serde_json::json;
 use testbed::eventually;
 
 use super::{claim, katalog, leases};
-use crate::scenario::{LIMIT, Objects, Scenario, condition};
+use crate::scenario::{LIMIT, Objects, Scenario, condition, until_next_second};
 use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -31,7 +29,7 @@ async fn a_katalog_in_conflict_that_is_deleted_with_its_resources_takes_none_of_
         .until_equal("north-pond", "/data/by", json!("elder"), LIMIT)
         .await?;
     // Creation timestamps have whole seconds: wait, so that the second Katalog is the younger one.
-    tokio::time::sleep(Duration::from_millis(1100)).await;
+    until_next_second().await?;
     scenario.apply(&younger)?;
     scenario.katalog_is("younger", "False", "Conflict").await?;
     // A forged `status.operated` does not make the kind belong to the younger Katalog.

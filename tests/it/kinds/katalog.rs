@@ -6,13 +6,13 @@ use anyhow::{Context as _, Result};
 use serde_json::{Map, Value};
 
 /// The merged Katalog, and the custom resources of all files.
-pub(super) struct All {
+pub(crate) struct All {
     katalog: Value,
-    pub(super) resources: Vec<Value>,
+    pub(crate) resources: Vec<Value>,
 }
 
 impl All {
-    pub(super) fn read() -> Result<Self> {
+    pub(crate) fn read() -> Result<Self> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/kinds");
         let mut files: Vec<_> = std::fs::read_dir(folder)?
             .map(|entry| entry.map(|entry| entry.path()))
@@ -38,12 +38,12 @@ impl All {
         })
     }
 
-    pub(super) fn katalog(&self) -> Result<String> {
+    pub(crate) fn katalog(&self) -> Result<String> {
         Ok(serde_json::to_string(&self.katalog)?)
     }
 
     /// Returns the Katalog without one list of children.
-    pub(super) fn without(&self, list: &str) -> Result<String> {
+    pub(crate) fn without(&self, list: &str) -> Result<String> {
         let mut katalog = self.katalog.clone();
         let operators = katalog["spec"]["crds"].as_object_mut();
         for operator in operators.into_iter().flat_map(|map| map.values_mut()) {
@@ -56,7 +56,7 @@ impl All {
     }
 
     /// Returns the number of declared children; an Ingress with a certificate counts as two.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         let operators = self.katalog["spec"]["crds"]
             .as_object()
             .into_iter()

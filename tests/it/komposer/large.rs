@@ -1,7 +1,7 @@
 //! Compositions that are larger than the size limit of an API object.
 
 use anyhow::{Result, ensure};
-use orkestra_core::value;
+use orkestra_object::value;
 use serde_json::Value;
 
 use super::{

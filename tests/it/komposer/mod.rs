@@ -1,5 +1,6 @@
 //! Komposers in the cluster: operators of several sources, approval of permissions, conflicts, and suspension.
 
+mod authority;
 mod large;
 mod registry;
 mod remote;
@@ -104,9 +105,7 @@ pub(crate) async fn a_komposer_runs_operators_of_its_sources_and_a_change_of_one
     scenario.objects("ponds").until_ready("north").await?;
     scenario.objects("lakes").until_ready("south").await?;
     scenario.restart_task(Task::Sources).await?;
-    scenario
-        .until_settled(std::time::Duration::from_secs(2), LIMIT)
-        .await?;
+    scenario.until_settled().await?;
 
     let ponds = input("komposer/ponds.yaml")?;
     a_change_of_one_source_touches_its_operator_alone(&scenario, &ponds).await?;
@@ -153,7 +152,7 @@ async fn a_change_of_one_source_touches_its_operator_alone(
     hold(scenario, &ponds.replace("colour: green", "colour: blue")).await?;
     child(scenario, "north-pond", "colour", "blue").await?;
     is(scenario, "waters", ("True", "Running"), &[]).await?;
-    scenario.until_logged().await?;
+    scenario.until_idle().await?;
     let requests = scenario.requests_since(mark)?;
     let others = requests
         .iter()

@@ -14,7 +14,7 @@ use testbed::{AuditEvent, ControlPlane, Signal, eventually};
 
 use self::proxy::Proxy;
 use self::replicas::{LEASE, Replicas};
-use crate::scenario::{LIMIT, Objects, Scenario, input};
+use crate::scenario::{LIMIT, Objects, Scenario, input, pause};
 use crate::waters;
 
 /// The time within which a process must shut down.
@@ -188,7 +188,7 @@ async fn churn(ponds: Objects, ended: Arc<AtomicBool>) -> Result<u64> {
         let name = format!("p{}", round % 8);
         let change = json!({ "spec": { "colour": format!("c{round}") } });
         ponds.patch(&name, &change).await?;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        pause(Duration::from_millis(20)).await;
     }
     Ok(round)
 }
@@ -222,8 +222,8 @@ async fn a_leader_that_stood_still_beyond_its_lease_writes_nothing_when_it_wakes
         Ok(leader.starts_with("second_").then_some(()))
     })
     .await?;
-    // Wait long enough for requests that the paused process had started.
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    // Requests that the paused process had started have ended.
+    first.until_idle().await?;
     ended.store(true, Ordering::SeqCst);
     churning.await??;
     let taken = *second.terms(mark)?.first().context("not acquired")?;

@@ -6,15 +6,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 /// A proxy that forwards bytes in both directions until the test ends.
-pub(super) struct Proxy {
+pub(crate) struct Proxy {
     /// The URL of the proxy, as written in a kubeconfig.
-    pub(super) url: String,
+    pub(crate) url: String,
     held: watch::Sender<bool>,
 }
 
 impl Proxy {
     /// Starts a proxy in front of the server at `url`.
-    pub(super) async fn start(url: &str) -> Result<Self> {
+    pub(crate) async fn start(url: &str) -> Result<Self> {
         let server = url.strip_prefix("https://").context("no https")?.to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
@@ -35,7 +35,7 @@ impl Proxy {
     }
 
     /// Stops forwarding what clients send; what the server sends is still forwarded.
-    pub(super) fn hold_requests(&self) {
+    pub(crate) fn hold_requests(&self) {
         self.held.send_replace(true);
     }
 }

@@ -16,18 +16,18 @@ use crate::waters;
 
 const KATALOG: &str = "depends/katalog.yaml";
 /// The default name of the Lease.
-pub(super) const LEASE: &str = "orkestra";
+pub(crate) const LEASE: &str = "orkestra";
 
 /// A scenario whose controllers are started separately. In its Katalog, ponds depend on lakes.
-pub(super) struct Replicas {
-    pub(super) scenario: Scenario,
+pub(crate) struct Replicas {
+    pub(crate) scenario: Scenario,
     roles: Vec<ClusterRole>,
 }
 
 /// One of the controller processes.
-pub(super) struct Replica {
-    pub(super) process: Guarded,
-    pub(super) identity: Identity,
+pub(crate) struct Replica {
+    pub(crate) process: Guarded,
+    pub(crate) identity: Identity,
     listen: String,
     log: PathBuf,
     faults: PathBuf,
@@ -35,7 +35,7 @@ pub(super) struct Replica {
 
 impl Replicas {
     /// Creates the scenario without a process.
-    pub(super) async fn new(prefix: &str) -> Result<Self> {
+    pub(crate) async fn new(prefix: &str) -> Result<Self> {
         let mut scenario = Scenario::new(prefix).await?;
         // Add an autoscaler, since its task only runs if one is declared.
         let waits = "dependsOn: { lake: { condition: healthy } }\n      operatorBox:\n";
@@ -48,7 +48,7 @@ impl Replicas {
     }
 
     /// Starts two processes, of which the first leads, and creates a lake and a pond. Returns when all of them are ready.
-    pub(super) async fn two(prefix: &str) -> Result<(Self, Replica, Replica)> {
+    pub(crate) async fn two(prefix: &str) -> Result<(Self, Replica, Replica)> {
         let replicas = Self::new(prefix).await?;
         let first = replicas.launch("first", &[]).await?;
         replicas.let_elect(&first)?;
@@ -66,7 +66,7 @@ impl Replicas {
     }
 
     /// Starts a process with the permissions that the Katalog needs, but not those on the Lease, and waits until `/livez` answers.
-    pub(super) async fn launch(&self, name: &str, arguments: &[&str]) -> Result<Replica> {
+    pub(crate) async fn launch(&self, name: &str, arguments: &[&str]) -> Result<Replica> {
         let replica = self.spawn(name, arguments, &[]).await?;
         eventually("the process answers", LIMIT, async || {
             Ok(replica.ask("/livez").await.ok())
@@ -76,7 +76,7 @@ impl Replicas {
     }
 
     /// Starts a process without waiting for it. The faults `at_start` end the first tasks of their names.
-    pub(super) async fn spawn(
+    pub(crate) async fn spawn(
         &self,
         name: &str,
         arguments: &[&str],
@@ -113,7 +113,7 @@ impl Replicas {
     }
 
     /// Grants a process the Role for leader election that `ork generate rbac` prints.
-    pub(super) fn let_elect(&self, replica: &Replica) -> Result<()> {
+    pub(crate) fn let_elect(&self, replica: &Replica) -> Result<()> {
         let mut role = self.printed_role("orkestra-system")?;
         role["metadata"]["namespace"] = json!(self.scenario.namespace);
         let name = format!("elect-{}", replica.identity.user());
@@ -139,19 +139,19 @@ impl Replicas {
     }
 
     /// Returns the Leases of the scenario.
-    pub(super) fn leases(&self) -> Objects {
+    pub(crate) fn leases(&self) -> Objects {
         self.scenario.objects("leases")
     }
 
     /// Changes the colour of the pond.
-    pub(super) async fn paint(&self, colour: &str) -> Result<()> {
+    pub(crate) async fn paint(&self, colour: &str) -> Result<()> {
         let change = json!({ "spec": { "colour": colour } });
         let ponds = self.scenario.objects("ponds");
         ponds.patch("north", &change).await.map(drop)
     }
 
     /// Waits until the pond's child has a colour.
-    pub(super) async fn until_painted(&self, colour: &str) -> Result<()> {
+    pub(crate) async fn until_painted(&self, colour: &str) -> Result<()> {
         let maps = self.scenario.objects("configmaps");
         maps.until_equal("north-pond", "/data/colour", json!(colour), LIMIT)
             .await
@@ -161,28 +161,28 @@ impl Replicas {
 
 impl Replica {
     /// Makes the process end tasks, one per line; see `crates/ground/src/tasks/faults.rs`. Returns when it has read the lines.
-    pub(super) async fn strike(&self, lines: &[&str]) -> Result<()> {
+    pub(crate) async fn strike(&self, lines: &[&str]) -> Result<()> {
         strike(&self.faults, lines).await
     }
 
-    pub(super) async fn ask(&self, path: &str) -> Result<String> {
+    pub(crate) async fn ask(&self, path: &str) -> Result<String> {
         ask(&self.listen, path).await
     }
 
     /// Returns the JSON that the process serves at a path.
-    pub(super) async fn page(&self, path: &str) -> Result<Value> {
+    pub(crate) async fn page(&self, path: &str) -> Result<Value> {
         let answer = self.ask(path).await?;
         let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
         Ok(serde_json::from_str(body)?)
     }
 
     /// Returns the response of `/readyz`, with its status line.
-    pub(super) async fn readiness(&self) -> Result<String> {
+    pub(crate) async fn readiness(&self) -> Result<String> {
         self.ask("/readyz").await
     }
 
     /// Returns the value of the first series with a name and a label.
-    pub(super) async fn metric(&self, name: &str, label: &str) -> Result<String> {
+    pub(crate) async fn metric(&self, name: &str, label: &str) -> Result<String> {
         let answer = self.ask("/metrics").await?;
         let is_it = |line: &&str| line.starts_with(name) && line.contains(label);
         let line = answer.lines().find(is_it);
@@ -191,7 +191,7 @@ impl Replica {
     }
 
     /// Returns the sum of all series with a name.
-    pub(super) async fn total(&self, name: &str) -> Result<u64> {
+    pub(crate) async fn total(&self, name: &str) -> Result<u64> {
         let answer = self.ask("/metrics").await?;
         let own = answer.lines().filter(|line| line.starts_with(name));
         let values = own.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
@@ -199,7 +199,7 @@ impl Replica {
     }
 
     /// Waits until the process is ready.
-    pub(super) async fn until_ready(&self) -> Result<()> {
+    pub(crate) async fn until_ready(&self) -> Result<()> {
         eventually("the process is ready", LIMIT, async || {
             let answer = self.readiness().await?;
             ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -208,8 +208,20 @@ impl Replica {
         .await
     }
 
+    /// Waits until no pass runs and no request is in flight.
+    pub(crate) async fn until_idle(&self) -> Result<()> {
+        eventually("the process is idle", LIMIT, async || {
+            for metric in ["orkestra_workers_active", "orkestra_requests_in_flight"] {
+                let busy = self.total(metric).await?;
+                ensure!(busy == 0, "{metric} is {busy}");
+            }
+            Ok(Some(()))
+        })
+        .await
+    }
+
     /// Waits until the process leads, or until it does not lead; returns the page that reports it.
-    pub(super) async fn until_leads(&self, leads: bool) -> Result<Value> {
+    pub(crate) async fn until_leads(&self, leads: bool) -> Result<Value> {
         eventually(&format!("leading is {leads}"), LIMIT, async || {
             let page = self.page("/katalog").await?;
             Ok((page["isKonductor"] == leads).then_some(page))
@@ -218,12 +230,12 @@ impl Replica {
     }
 
     /// Returns the log of the process.
-    pub(super) fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     /// Returns the requests of the process since `mark`, including those for Events.
-    pub(super) fn requests(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
+    pub(crate) fn requests(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
         let mut events = ControlPlane::shared().audit_since(mark)?;
         events.retain(|event| event.user == self.identity.user());
         events.sort_by_key(|event| event.timestamp);
@@ -231,14 +243,14 @@ impl Replica {
     }
 
     /// Returns the writes of the process since `mark`, including denied ones, except those of Leases.
-    pub(super) fn writes(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
+    pub(crate) fn writes(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
         let mut events = self.requests(mark)?;
         events.retain(|event| event.is_write() && event.resource != "leases");
         Ok(events)
     }
 
     /// Returns the times of successful writes of Leases since `mark`, in order.
-    pub(super) fn terms(&self, mark: Mark) -> Result<Vec<Timestamp>> {
+    pub(crate) fn terms(&self, mark: Mark) -> Result<Vec<Timestamp>> {
         let written =
             |one: &AuditEvent| one.resource == "leases" && one.is_write() && one.code < 300;
         let requests = self.requests(mark)?.into_iter();

@@ -8,8 +8,11 @@ use tokio::{
     sync::watch,
 };
 
-use super::{NOTICED, QUIET, config_map, create, leads_to, patch, ponds, rest};
-use crate::scenario::{Scenario, input};
+use super::{config_map, create, leads_to, patch, ponds, rest};
+use crate::scenario::{Scenario, input, pause};
+
+/// The time for which the connection is cut.
+const CUT: std::time::Duration = std::time::Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_changes_while_the_watch_is_cut_leads_to_a_pass_and_what_stays_does_not() -> Result<()>
@@ -36,14 +39,14 @@ async fn what_changes_while_the_watch_is_cut_leads_to_a_pass_and_what_stays_does
 
     for (what, change) in [("made", 0), ("changed", 1), ("removed", 2)] {
         println!("{what} while the connection is cut");
-        leads_to(&scenario, "north", NOTICED, async || {
+        leads_to(&scenario, "north", async || {
             cluster.cut(true);
             match change {
                 0 => create(&maps, &config_map("made", Some("north"), &json!({}))).await?,
                 1 => patch(&maps, "changed", &json!({ "data": { "a": "2" } })).await?,
                 _ => maps.delete("removed").await?,
             }
-            tokio::time::sleep(QUIET).await;
+            pause(CUT).await;
             cluster.cut(false);
             Ok(())
         })

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{SOON, create, leads_nowhere, leads_to, patch, rest, running};
-use crate::scenario::{Objects, Scenario};
+use super::{create, leads_nowhere, leads_to, patch, rest, running};
+use crate::scenario::{LIMIT, Objects, Scenario};
 
 fn events(scenario: &Scenario) -> Objects {
     let namespace = &scenario.namespace;
@@ -40,7 +40,7 @@ async fn reference(scenario: &Scenario, plural: &str, name: &str) -> Result<Valu
 /// Waits until the field `status.flood` of the northern pond is empty.
 async fn until_dry(ponds: &Objects) -> Result<()> {
     ponds
-        .until("north", "reports no flood", SOON, |pond| {
+        .until("north", "reports no flood", LIMIT, |pond| {
             pond["status"]["flood"]
                 .as_str()
                 .unwrap_or_default()
@@ -71,7 +71,7 @@ async fn the_latest_flood_is_in_the_status(
 ) -> Result<()> {
     let (ponds, all) = (scenario.objects("ponds"), events(scenario));
     until_dry(&ponds).await?;
-    leads_to(scenario, "north", SOON, async || {
+    leads_to(scenario, "north", async || {
         create(
             &all,
             &event(scenario, "one", ("Flood", "at the pond"), north),
@@ -80,7 +80,7 @@ async fn the_latest_flood_is_in_the_status(
     })
     .await?;
     ponds
-        .until_equal("north", "/status/flood", json!("at the pond"), SOON)
+        .until_equal("north", "/status/flood", json!("at the pond"), LIMIT)
         .await?;
     create(
         &all,
@@ -88,7 +88,7 @@ async fn the_latest_flood_is_in_the_status(
     )
     .await?;
     let reported = ponds
-        .until_equal("north", "/status/flood", json!("at its child"), SOON)
+        .until_equal("north", "/status/flood", json!("at its child"), LIMIT)
         .await?;
     assert_eq!(reported["status"]["wet"], "yes");
     // The first Event is repeated, so it is the latest one.
@@ -99,11 +99,11 @@ async fn the_latest_flood_is_in_the_status(
     )
     .await?;
     ponds
-        .until_equal("north", "/status/flood", json!("at the pond"), SOON)
+        .until_equal("north", "/status/flood", json!("at the pond"), LIMIT)
         .await?;
     all.delete("one").await?;
     ponds
-        .until_equal("north", "/status/flood", json!("at its child"), SOON)
+        .until_equal("north", "/status/flood", json!("at its child"), LIMIT)
         .await?;
     all.delete("two").await?;
     until_dry(&ponds).await?;
@@ -114,10 +114,13 @@ async fn the_latest_flood_is_in_the_status(
 async fn other_events_lead_nowhere(scenario: &Scenario, north: &Value) -> Result<()> {
     let (ponds, all) = (scenario.objects("ponds"), events(scenario));
     // An Event with another reason.
-    leads_nowhere(scenario, async || {
-        create(&all, &event(scenario, "dry", ("Sun", "-"), north)).await
-    })
-    .await?;
+    let sunny = async || create(&all, &event(scenario, "dry", ("Sun", "-"), north)).await;
+    let south = reference(scenario, "ponds", "south").await?;
+    let flooded = async || {
+        let flood = event(scenario, "south", ("Flood", "in the south"), &south);
+        create(&all, &flood).await
+    };
+    leads_nowhere(scenario, sunny, ("south", flooded)).await?;
     let mut former = north.clone();
     former["uid"] = json!("a-former-one");
     create(
@@ -138,12 +141,13 @@ async fn the_first_event_leads_to_what_is_related(
     // The pond is found through the field `related`; only the creation of an Event counts.
     let mut drought = event(scenario, "drought", ("Drought", "-"), child);
     drought["related"] = reference(scenario, "ponds", "south").await?;
-    leads_to(scenario, "south", SOON, async || {
-        create(&all, &drought).await
-    })
-    .await?;
+    leads_to(scenario, "south", async || create(&all, &drought).await).await?;
     ponds
-        .until_equal("south", "/status/drought", json!("Drought south"), SOON)
+        .until_equal("south", "/status/drought", json!("Drought south"), LIMIT)
         .await?;
-    leads_nowhere(scenario, async || all.delete("drought").await).await
+    let mut another = event(scenario, "another", ("Drought", "-"), child);
+    another["related"] = reference(scenario, "ponds", "north").await?;
+    let deleted = async || all.delete("drought").await;
+    let created = async || create(&all, &another).await;
+    leads_nowhere(scenario, deleted, ("north", created)).await
 }

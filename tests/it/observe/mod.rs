@@ -3,22 +3,12 @@
 mod cut;
 mod events;
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use testbed::eventually;
 
-use crate::scenario::{LIMIT, Objects, Scenario, input};
-
-/// The time within which a change causes a reconcile pass. The promise is one second; the machine runs other tests meanwhile.
-const SOON: Duration = Duration::from_secs(10);
-/// The same if the watch was denied or the kind was not served: such a watch is retried within half a minute.
-const NOTICED: Duration = Duration::from_secs(90);
-/// A pause before a change: times in the status have a precision of one second.
-const TICK: Duration = Duration::from_millis(1100);
-/// The time to wait for an unexpected reconcile pass.
-const QUIET: Duration = Duration::from_secs(2);
+use crate::scenario::{LIMIT, Objects, Scenario, input, until_next_second};
 
 /// Starts the controller with an operator of ponds, and creates two ponds. Returns when they are ready and no passes run.
 async fn running(prefix: &str) -> Result<Scenario> {
@@ -43,15 +33,9 @@ fn pond(name: &str) -> Value {
     })
 }
 
-/// Waits until no reconcile pass has run for [`QUIET`].
+/// Waits until no reconcile pass is due or runs.
 async fn rest(scenario: &Scenario) -> Result<()> {
-    eventually("no passes run", LIMIT, async || {
-        let before = scenario.passes("pond").await?;
-        tokio::time::sleep(QUIET).await;
-        let now = scenario.passes("pond").await?;
-        Ok((now - before < 0.5).then_some(()))
-    })
-    .await
+    scenario.until_idle().await.map(drop)
 }
 
 /// Returns the time of the pond's last reconcile pass, from its status.
@@ -59,39 +43,49 @@ async fn at(scenario: &Scenario, pond: &str) -> Result<Value> {
     Ok(scenario.objects("ponds").fetch(pond).await?["status"]["at"].clone())
 }
 
-/// Checks that `change` causes a reconcile pass of `pond` within `limit`, and none of the other pond.
+/// Checks that `change` causes a reconcile pass of `pond`, and none of the other pond.
 async fn leads_to(
     scenario: &Scenario,
     pond: &str,
-    limit: Duration,
     change: impl AsyncFnOnce() -> Result<()>,
 ) -> Result<()> {
     let other = if pond == "north" { "south" } else { "north" };
     let (before, of_other) = (at(scenario, pond).await?, at(scenario, other).await?);
-    tokio::time::sleep(TICK).await;
+    // Times in the status have a precision of one second.
+    until_next_second().await?;
     change().await?;
     scenario
         .objects("ponds")
-        .until(pond, "was reconciled again", limit, |pond| {
+        .until(pond, "was reconciled again", LIMIT, |pond| {
             pond["status"]["at"] != before
         })
         .await?;
+    rest(scenario).await?;
     assert_eq!(at(scenario, other).await?, of_other, "{other} had a pass");
     Ok(())
 }
 
-/// Checks that `change` causes no reconcile pass.
+/// Checks that `change` causes no reconcile pass. `later` is a change of an object of the same kind that leads to `pond`: the watch
+/// has delivered the first one before.
 async fn leads_nowhere(
     scenario: &Scenario,
     change: impl AsyncFnOnce() -> Result<()>,
+    (pond, later): (&str, impl AsyncFnOnce() -> Result<()>),
 ) -> Result<()> {
     // Wait for passes that the previous change caused.
     rest(scenario).await?;
-    let before = scenario.passes("pond").await?;
+    let mark = Scenario::mark()?;
     change().await?;
-    tokio::time::sleep(QUIET).await;
-    let more = scenario.passes("pond").await? - before;
-    ensure!(more < 0.5, "{more} reconcile passes");
+    let mut before = Timestamp::now();
+    leads_to(scenario, pond, async || {
+        before = Timestamp::now();
+        later().await
+    })
+    .await?;
+    // A pass in another second writes another time to the status.
+    let mut writes = scenario.writes_since(mark)?;
+    writes.retain(|write| write.resource == "ponds" && write.timestamp < before);
+    ensure!(writes.is_empty(), "{}", crate::waters::lines(&writes));
     Ok(())
 }
 
@@ -123,7 +117,7 @@ async fn a_label_a_template_and_an_owner_lead_to_one_resource_by_the_changes_tha
 /// Checks that a `ConfigMap` causes a pass of the pond in its label when it is created, changed, labelled or deleted.
 async fn a_label_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
     let maps = scenario.objects("configmaps");
-    leads_to(scenario, "north", SOON, async || {
+    leads_to(scenario, "north", async || {
         create(
             &maps,
             &config_map("depth", Some("north"), &json!({ "a": "1" })),
@@ -131,11 +125,15 @@ async fn a_label_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
         .await
     })
     .await?;
-    leads_to(scenario, "north", SOON, async || {
+    leads_to(scenario, "north", async || {
         patch(&maps, "depth", &json!({ "data": { "a": "2" } })).await
     })
     .await?;
-    leads_nowhere(scenario, async || {
+    let of_south = async || {
+        let map = config_map("bed", Some("south"), &json!({}));
+        create(&maps, &map).await
+    };
+    let unread = async || {
         // Another field manager applies the same content: only `managedFields` change.
         let same = config_map("depth", Some("north"), &json!({ "a": "2" }));
         scenario
@@ -144,32 +142,25 @@ async fn a_label_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
                 Some(&same.to_string()),
             )
             .map(drop)
-    })
-    .await?;
-    leads_nowhere(scenario, async || {
+    };
+    leads_nowhere(scenario, unread, ("south", of_south)).await?;
+    let of_nobody = async || {
         create(&maps, &config_map("loose", None, &json!({}))).await?;
         create(&maps, &config_map("lost", Some("nobody"), &json!({}))).await
-    })
-    .await?;
-    let before = at(scenario, "north").await?;
-    leads_to(scenario, "south", SOON, async || {
-        patch(
-            &maps,
-            "loose",
-            &json!({ "metadata": { "labels": { "example.org/pond": "south" } } }),
-        )
-        .await
-    })
-    .await?;
-    assert_eq!(at(scenario, "north").await?, before);
-    leads_to(scenario, "north", SOON, async || maps.delete("depth").await).await
+    };
+    let labelled = async || {
+        let labels = json!({ "example.org/pond": "south" });
+        patch(&maps, "loose", &json!({ "metadata": { "labels": labels } })).await
+    };
+    leads_nowhere(scenario, of_nobody, ("south", labelled)).await?;
+    leads_to(scenario, "north", async || maps.delete("depth").await).await
 }
 
 /// Checks that the declared Secret causes a pass of the pond in its annotation, and only when it is deleted.
 async fn a_template_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
     // Only the deletion of the Secret `weir` counts, and only that Secret may be read.
     let secrets = scenario.objects("secrets");
-    leads_nowhere(scenario, async || {
+    let written = async || {
         for name in ["weir", "dam"] {
             let secret = json!({
                 "apiVersion": "v1", "kind": "Secret",
@@ -184,48 +175,53 @@ async fn a_template_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
         )
         .await?;
         secrets.delete("dam").await
-    })
-    .await?;
-    leads_to(scenario, "south", SOON, async || {
+    };
+    let deleted = async || {
+        let annotations = json!({ "pond": "north" });
+        let moved = json!({ "metadata": { "annotations": annotations } });
+        patch(&secrets, "weir", &moved).await?;
         secrets.delete("weir").await
-    })
-    .await
+    };
+    leads_nowhere(scenario, written, ("north", deleted)).await
 }
 
 /// Checks that a service account causes a pass of the pond that controls it.
 async fn an_owner_leads_to_one_pond(scenario: &Scenario) -> Result<()> {
     let accounts = scenario.objects("serviceaccounts");
-    let owner = scenario.objects("ponds").fetch("south").await?;
-    let controller = json!([{
-        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": "south",
-        "uid": owner["metadata"]["uid"], "controller": true,
-    }]);
-    leads_to(scenario, "south", SOON, async || {
+    let owned = async |name: &str, pond: &str| -> Result<()> {
+        let owner = scenario.objects("ponds").fetch(pond).await?;
+        let controller = json!([{
+            "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": pond,
+            "uid": owner["metadata"]["uid"], "controller": true,
+        }]);
         let account = json!({
             "apiVersion": "v1", "kind": "ServiceAccount",
-            "metadata": { "name": "owned", "ownerReferences": controller },
+            "metadata": { "name": name, "ownerReferences": controller },
         });
         create(&accounts, &account).await
-    })
-    .await?;
-    leads_nowhere(scenario, async || {
+    };
+    leads_to(scenario, "south", async || owned("owned", "south").await).await?;
+    let free = async || {
         let account =
             json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "free" } });
         create(&accounts, &account).await
-    })
-    .await?;
+    };
+    let later = async || owned("later", "north").await;
+    leads_nowhere(scenario, free, ("north", later)).await?;
     // Any user who may create objects in a namespace can name any owner: only namespaces count in which it may have children.
     let far = testbed::namespace(&scenario.client, "far").await?;
     let strangers = scenario.objects_in(&far, "serviceaccounts");
-    leads_nowhere(scenario, async || {
-        let label = json!({ "orkestra.orkspace.io/owner-uid": owner["metadata"]["uid"] });
+    let south = scenario.objects("ponds").fetch("south").await?;
+    let create_one = async || {
+        let label = json!({ "orkestra.orkspace.io/owner-uid": south["metadata"]["uid"] });
         let account = json!({
             "apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": { "name": "stranger", "labels": label },
         });
         create(&strangers, &account).await
-    })
-    .await
+    };
+    let last = async || owned("last", "north").await;
+    leads_nowhere(scenario, create_one, ("north", last)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -240,7 +236,7 @@ async fn a_kind_that_is_not_served_is_named_and_followed_once_it_is() -> Result<
     problem(&scenario, &["Storm", "observe"]).await?;
     // Other declared kinds are observed meanwhile.
     let maps = scenario.objects("configmaps");
-    leads_to(&scenario, "north", SOON, async || {
+    leads_to(&scenario, "north", async || {
         create(&maps, &config_map("depth", Some("north"), &json!({}))).await
     })
     .await?;
@@ -258,22 +254,23 @@ async fn a_kind_that_is_not_served_is_named_and_followed_once_it_is() -> Result<
     create(&storms, &storm("first", "south")).await?;
     scenario
         .objects("ponds")
-        .until("south", "was reconciled", NOTICED, |pond| {
+        .until("south", "was reconciled", LIMIT, |pond| {
             pond["status"]["at"] != before
         })
         .await?;
     scenario.katalog_is("observers", "True", "Running").await?;
     no_problem(&scenario).await?;
     rest(&scenario).await?;
-    leads_to(&scenario, "south", SOON, async || {
+    leads_to(&scenario, "south", async || {
         create(&storms, &storm("second", "south")).await
     })
     .await?;
-    leads_nowhere(&scenario, async || {
+    let late = async || {
         patch(&storms, "second", &json!({ "spec": { "pond": "north" } })).await?;
         storms.delete("second").await
-    })
-    .await
+    };
+    let third = async || create(&storms, &storm("third", "south")).await;
+    leads_nowhere(&scenario, late, ("south", third)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -303,18 +300,18 @@ async fn without_a_permission_it_is_named_and_the_rest_continues_and_its_return_
     ponds(&scenario).await?;
     problem(&scenario, &["serviceaccounts", "list"]).await?;
     let maps = scenario.objects("configmaps");
-    leads_to(&scenario, "north", SOON, async || {
+    leads_to(&scenario, "north", async || {
         create(&maps, &config_map("depth", Some("north"), &json!({}))).await
     })
     .await?;
     let before = at(&scenario, "south").await?;
-    tokio::time::sleep(TICK).await;
+    until_next_second().await?;
     for role in &roles {
         scenario.put_role(role).await?;
     }
     scenario
         .objects("ponds")
-        .until("south", "was reconciled", NOTICED, |pond| {
+        .until("south", "was reconciled", LIMIT, |pond| {
             pond["status"]["at"] != before
         })
         .await?;
@@ -334,14 +331,12 @@ async fn another_declaration_is_followed_without_another_watch_of_the_resources(
     });
     scenario.katalog_is("observers", "True", "Running").await?;
     rest(&scenario).await?;
-    leads_to(&scenario, "north", SOON, async || {
-        create(&maps, &labelled).await
-    })
-    .await?;
-    leads_nowhere(&scenario, async || {
-        create(&maps, &config_map("pond", Some("north"), &json!({}))).await
-    })
-    .await?;
+    leads_to(&scenario, "north", async || create(&maps, &labelled).await).await?;
+    let unlabelled = async || create(&maps, &config_map("pond", Some("north"), &json!({}))).await;
+    let mut of_south = labelled.clone();
+    of_south["metadata"] = json!({ "name": "bed", "labels": { "example.org/lake": "south" } });
+    let later = async || create(&maps, &of_south).await;
+    leads_nowhere(&scenario, unlabelled, ("south", later)).await?;
     let asked = scenario.requests_since(mark)?;
     let again = asked.iter().filter(|one| one.resource == "ponds");
     let again = again.filter(|one| one.verb == "list" || one.verb == "watch");
@@ -362,7 +357,7 @@ async fn problem(scenario: &Scenario, words: &[&str]) -> Result<()> {
 }
 
 async fn no_problem(scenario: &Scenario) -> Result<()> {
-    eventually("no problem is reported", NOTICED, async || {
+    eventually("no problem is reported", LIMIT, async || {
         let row = row(scenario).await?;
         Ok((row["reason"] == "Running" || row.get("message").is_none()).then_some(()))
     })

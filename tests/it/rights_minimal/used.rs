@@ -15,7 +15,14 @@ use crate::waters;
 type Right = (String, String, String);
 
 /// Permissions that no request of the scenario uses, and why they are granted. `GROUP` stands for the scenario's API group.
-const UNSEEN: [(&str, &str, &str, &str); 13] = [
+const UNSEEN: [(&str, &str, &str, &str); 15] = [
+    (
+        "list",
+        "",
+        "pods",
+        "why a workload is not ready, after ten seconds; see module `awaited`",
+    ),
+    ("list", "", "events", "the same"),
     (
         "update",
         "GROUP",
@@ -63,7 +70,7 @@ const UNSEEN: [(&str, &str, &str, &str); 13] = [
     ("get", "GROUP", "lakes", "the same"),
     (
         "patch",
-        "events.k8s.io",
+        "",
         "events",
         "an Event that repeats within minutes",
     ),

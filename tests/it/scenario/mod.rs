@@ -8,10 +8,13 @@
 //!
 //! In YAML texts, `GROUP` stands for the scenario's API group and `NAMESPACE` for its namespace.
 
+mod cleanup;
 mod controller;
 mod faults;
+mod measure;
 mod objects;
 mod observe;
+mod rest;
 mod rights;
 
 use std::path::{Path, PathBuf};
@@ -25,8 +28,10 @@ use testbed::{ControlPlane, Guarded, Identity, eventually, namespace};
 use tokio::sync::OnceCell;
 
 pub(crate) use self::faults::{FAULTS, strike, task_count};
+pub(crate) use self::measure::{Rate, measured, pause, until_next_second, within};
 pub(crate) use self::objects::{Objects, code, condition, is_observed, is_ready, owner_uid};
-pub(crate) use self::observe::{ask, ask_as};
+pub(crate) use self::observe::{Metrics, ask, ask_as};
+pub(crate) use self::rest::{request, until_no_writes, until_unchanged};
 pub(crate) use self::rights::CLAIMS;
 
 /// The maximum time for a step without a deadline of its own. The machine may compile and run other tests at the same time.
@@ -209,6 +214,24 @@ impl Scenario {
         printed(&output, "kubectl")
     }
 
+    /// Waits until the API server's clock is in a later second than `time`: times of objects are whole seconds.
+    pub(crate) async fn until_later_than(&self, time: &str) -> Result<()> {
+        let probe = [
+            "create",
+            "configmap",
+            "probe",
+            "--dry-run=server",
+            "-o",
+            "json",
+        ];
+        eventually("a second has passed", LIMIT, async || {
+            let made: Value = serde_json::from_str(&self.kubectl(&probe)?)?;
+            let now = made["metadata"]["creationTimestamp"].as_str();
+            Ok((now > Some(time)).then_some(()))
+        })
+        .await
+    }
+
     /// Runs `ork` as the scenario's user, and returns its output.
     pub(crate) fn ork(&self, args: &[&str]) -> Result<String> {
         printed(&self.command().args(args).output()?, "ork")
@@ -243,13 +266,18 @@ impl Scenario {
 }
 
 impl Drop for Scenario {
-    /// Prints the end of the controller's log. The test harness shows it only if the test failed.
+    /// Prints the end of the controller's log, which the test harness shows only if the test failed, and removes the definitions.
     fn drop(&mut self) {
         let log = self.log();
         let lines: Vec<_> = log.lines().collect();
         println!("--- controller of {}, last lines:", self.namespace);
         for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
             println!("{line}");
+        }
+        // Its controller would put finalizers back.
+        self.controller = None;
+        if self.own.is_none() {
+            cleanup::remove_later(&self.group);
         }
     }
 }

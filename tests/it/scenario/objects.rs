@@ -79,8 +79,16 @@ impl Scenario {
 /// Returns the root path of kinds outside the scenario's group.
 fn root(plural: &str) -> Option<String> {
     let root = match plural {
-        "configmaps" | "events" | "limitranges" | "namespaces" | "pods" | "resourcequotas"
-        | "secrets" | "serviceaccounts" | "services" => "/api/v1",
+        "configmaps"
+        | "events"
+        | "limitranges"
+        | "namespaces"
+        | "persistentvolumeclaims"
+        | "pods"
+        | "resourcequotas"
+        | "secrets"
+        | "serviceaccounts"
+        | "services" => "/api/v1",
         "controllerrevisions" | "daemonsets" | "deployments" | "replicasets" | "statefulsets" => {
             "/apis/apps/v1"
         }
@@ -89,6 +97,7 @@ fn root(plural: &str) -> Option<String> {
         "leases" => "/apis/coordination.k8s.io/v1",
         "endpointslices" => "/apis/discovery.k8s.io/v1",
         "horizontalpodautoscalers" => "/apis/autoscaling/v2",
+        "poddisruptionbudgets" => "/apis/policy/v1",
         "clusterrolebindings" | "clusterroles" | "rolebindings" => {
             "/apis/rbac.authorization.k8s.io/v1"
         }

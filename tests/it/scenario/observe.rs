@@ -1,16 +1,12 @@
 //! Observing a controller: its requests, its metrics and its HTTP pages.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use serde_json::Value;
-use testbed::{AuditEvent, ControlPlane, Mark, eventually};
+use testbed::{AuditEvent, ControlPlane, Mark};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::{LIMIT, Scenario};
-use crate::waters;
+use super::Scenario;
 
 /// Sends a GET request, and returns the response: status line, headers, body.
 pub(crate) async fn ask(listen: &str, path: &str) -> Result<String> {
@@ -31,25 +27,9 @@ pub(crate) async fn ask_as(listen: &str, path: &str, token: Option<&str>) -> Res
 }
 
 impl Scenario {
-    /// Returns the current end of the audit log.
+    /// Returns the present moment in the audit log.
     pub(crate) fn mark() -> Result<Mark> {
         ControlPlane::shared().mark()
-    }
-
-    /// Waits until the audit log contains all requests that were answered before. The log is written in order, so the test sends
-    /// a request of its own and waits until the log contains it.
-    pub(crate) async fn until_logged(&self) -> Result<()> {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        let number = LAST.fetch_add(1, Ordering::Relaxed);
-        let uri = format!("/version?sentinel={number}-{}", self.namespace);
-        let mark = self.cluster.mark()?;
-        let request = http::Request::get(&uri).body(Vec::new())?;
-        self.client.request_text(request).await?;
-        eventually("the audit log is written", LIMIT, async || {
-            let events = self.cluster.audit_since(mark)?;
-            Ok(events.iter().any(|event| event.uri == uri).then_some(()))
-        })
-        .await
     }
 
     /// Returns the requests of the scenario's controller since `mark`, except those for Events and heartbeats.
@@ -72,21 +52,6 @@ impl Scenario {
         Ok(events)
     }
 
-    /// Waits until the controller has written nothing but Events for `window`: pods run, the last counts are reported, and all
-    /// writes are in the audit log.
-    pub(crate) async fn until_settled(&self, window: Duration, limit: Duration) -> Result<()> {
-        eventually("the writes end", limit, async || {
-            let mark = self.cluster.mark()?;
-            tokio::time::sleep(window).await;
-            self.until_logged().await?;
-            let writes = self.writes_since(mark)?;
-            let lines = waters::lines(&writes);
-            ensure!(writes.is_empty(), "still written:\n{lines}");
-            Ok(Some(()))
-        })
-        .await
-    }
-
     /// Sends a GET request to the controller's own HTTP server, and returns the response: status line, headers, body.
     pub(crate) async fn http(&self, path: &str) -> Result<String> {
         ask(&self.listen, path).await
@@ -101,9 +66,33 @@ impl Scenario {
         Ok(serde_json::from_str(body)?)
     }
 
+    /// Returns the controller's metrics.
+    pub(crate) async fn metrics(&self) -> Result<Metrics> {
+        self.http("/metrics").await.map(Metrics)
+    }
+
     /// Returns the controller's metric series of that name with all these labels, as `name{labels} value`.
     pub(crate) async fn series(&self, name: &str, labels: &[(&str, &str)]) -> Result<Vec<String>> {
-        let answer = self.http("/metrics").await?;
+        Ok(self.metrics().await?.series(name, labels))
+    }
+
+    /// Returns the sum of those series; 0 if there is none.
+    pub(crate) async fn metric(&self, name: &str, labels: &[(&str, &str)]) -> Result<f64> {
+        self.metrics().await?.sum(name, labels)
+    }
+
+    /// Returns the number of passes of an operator so far.
+    pub(crate) async fn passes(&self, operator: &str) -> Result<f64> {
+        self.metrics().await?.passes(operator)
+    }
+}
+
+/// The metrics of a controller at one moment: values that belong together come from the same response.
+pub(crate) struct Metrics(String);
+
+impl Metrics {
+    /// Returns the series of that name with all these labels, as `name{labels} value`.
+    pub(crate) fn series(&self, name: &str, labels: &[(&str, &str)]) -> Vec<String> {
         let wanted: Vec<_> = labels
             .iter()
             .map(|(label, value)| format!("{label}=\"{value}\""))
@@ -114,31 +103,24 @@ impl Scenario {
                 .is_some_and(|rest| rest.starts_with(['{', ' ']));
             series && wanted.iter().all(|label| line.contains(label))
         };
-        Ok(answer
-            .lines()
-            .filter(is_wanted)
+        (self.0.lines().filter(is_wanted))
             .map(str::to_owned)
-            .collect())
+            .collect()
     }
 
     /// Returns the sum of those series; 0 if there is none.
-    pub(crate) async fn metric(&self, name: &str, labels: &[(&str, &str)]) -> Result<f64> {
+    pub(crate) fn sum(&self, name: &str, labels: &[(&str, &str)]) -> Result<f64> {
         let mut sum = 0.0;
-        for line in self.series(name, labels).await? {
-            let value = line
-                .rsplit(' ')
-                .next()
-                .context("a series without a value")?;
-            sum += value
-                .parse::<f64>()
-                .with_context(|| format!("no number in {line}"))?;
+        for line in self.series(name, labels) {
+            let value = line.rsplit(' ').next();
+            let value = value.context("a series without a value")?.parse::<f64>();
+            sum += value.with_context(|| format!("no number in {line}"))?;
         }
         Ok(sum)
     }
 
     /// Returns the number of passes of an operator so far.
-    pub(crate) async fn passes(&self, operator: &str) -> Result<f64> {
-        self.metric("orkestra_reconcile_total", &[("crd", operator)])
-            .await
+    pub(crate) fn passes(&self, operator: &str) -> Result<f64> {
+        self.sum("orkestra_reconcile_total", &[("crd", operator)])
     }
 }

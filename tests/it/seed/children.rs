@@ -14,7 +14,7 @@ async fn conditional(prefix: &str, environment: &str) -> Result<Scenario> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn objects_disappear_when_a_condition_is_false() -> Result<()> {
+pub(crate) async fn objects_disappear_when_a_condition_is_false() -> Result<()> {
     let scenario = conditional("row6", "production").await?;
     let (services, maps) = (scenario.objects("services"), scenario.objects("configmaps"));
     let balancer = services
@@ -44,7 +44,7 @@ pub(super) async fn objects_disappear_when_a_condition_is_false() -> Result<()> 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn the_default_reconciler_is_the_declared_blocks() -> Result<()> {
+pub(crate) async fn the_default_reconciler_is_the_declared_blocks() -> Result<()> {
     let scenario = conditional("row7", "staging").await?;
     let (deployments, maps) = (
         scenario.objects("deployments"),
@@ -86,7 +86,7 @@ pub(super) async fn the_default_reconciler_is_the_declared_blocks() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn a_status_is_computed_from_the_resource_and_its_children() -> Result<()> {
+pub(crate) async fn a_status_is_computed_from_the_resource_and_its_children() -> Result<()> {
     // The sample as printed is not valid YAML: it has double quotes within double quotes.
     let scenario = running("row8", &completed(&sample("status")?)?).await?;
     demo(&scenario, "shop", &json!({ "suspend": false })).await?;
@@ -109,7 +109,7 @@ pub(super) async fn a_status_is_computed_from_the_resource_and_its_children() ->
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn a_container_has_values_of_secrets_and_config_maps() -> Result<()> {
+pub(crate) async fn a_container_has_values_of_secrets_and_config_maps() -> Result<()> {
     let scenario = running("row18", &sample("environment")?).await?;
     let spec =
         json!({ "username": "ann", "region": "eu-west-1", "image": "registry.example/shop:3" });

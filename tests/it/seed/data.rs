@@ -10,7 +10,7 @@ use crate::scenario::{LIMIT, Scenario, input};
 use crate::waters;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn a_deployment_waits_for_its_database_and_gets_its_endpoint() -> Result<()> {
+pub(crate) async fn a_deployment_waits_for_its_database_and_gets_its_endpoint() -> Result<()> {
     // The sample as printed is not valid YAML: it has quotes within quotes. Another Katalog has the operator that it reads.
     let (katalog, databases) = (
         completed(&sample("cross")?)?,
@@ -64,7 +64,7 @@ pub(super) async fn a_deployment_waits_for_its_database_and_gets_its_endpoint() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn children_are_gated_on_what_calls_answer() -> Result<()> {
+pub(crate) async fn children_are_gated_on_what_calls_answer() -> Result<()> {
     let sink = Sink::start().await?;
     sink.answer("/health", 503, "");
     sink.answer("/flags/shop", 200, "dark-mode");

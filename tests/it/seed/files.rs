@@ -46,7 +46,7 @@ async fn two_katalogs(prefix: &str) -> Result<Scenario> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn a_katalog_without_metadata_brings_its_definition_samples_and_setup()
+pub(crate) async fn a_katalog_without_metadata_brings_its_definition_samples_and_setup()
 -> Result<()> {
     let mut scenario = Scenario::new("row2").await?;
     scenario.identity = person(&scenario)?;
@@ -93,7 +93,7 @@ pub(super) async fn a_katalog_without_metadata_brings_its_definition_samples_and
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn types_are_declared_or_taken_from_the_definition() -> Result<()> {
+pub(crate) async fn types_are_declared_or_taken_from_the_definition() -> Result<()> {
     let scenario = two_katalogs("row3").await?;
     for (entry, version, kind, plural) in [
         ("website", "v1alpha1", "Website", "websites"),
@@ -122,7 +122,7 @@ pub(super) async fn types_are_declared_or_taken_from_the_definition() -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn workers_and_resync_are_those_of_the_reconciler_or_of_the_entry() -> Result<()> {
+pub(crate) async fn workers_and_resync_are_those_of_the_reconciler_or_of_the_entry() -> Result<()> {
     let mut scenario = Scenario::new("row4").await?;
     scenario.identity = person(&scenario)?;
     scenario.file("website.yaml", &input("website/crd.yaml")?)?;
@@ -172,7 +172,7 @@ pub(super) async fn workers_and_resync_are_those_of_the_reconciler_or_of_the_ent
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn deployments_and_services_follow_their_resource_with_ports_in_either_form()
+pub(crate) async fn deployments_and_services_follow_their_resource_with_ports_in_either_form()
 -> Result<()> {
     let scenario = two_katalogs("row5").await?;
     let (deployments, services) = (
@@ -221,7 +221,7 @@ pub(super) async fn deployments_and_services_follow_their_resource_with_ports_in
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn a_new_katalog_is_run_from_its_file() -> Result<()> {
+pub(crate) async fn a_new_katalog_is_run_from_its_file() -> Result<()> {
     let mut scenario = Scenario::new("row24a").await?;
     scenario.identity = person(&scenario)?;
     let folder = scenario.path("my-operator");
@@ -270,7 +270,7 @@ pub(super) async fn a_new_katalog_is_run_from_its_file() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn a_katalog_in_a_config_map_is_run_with_no_more_permissions_than_it_needs()
+pub(crate) async fn a_katalog_in_a_config_map_is_run_with_no_more_permissions_than_it_needs()
 -> Result<()> {
     let mut scenario = Scenario::new("row24b").await?;
     let katalog = sample("website")?;

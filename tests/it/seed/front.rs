@@ -19,7 +19,7 @@ async fn with_website(prefix: &str) -> Result<Scenario> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn a_katalog_is_stored_as_written_and_becomes_an_operator() -> Result<()> {
+pub(crate) async fn a_katalog_is_stored_as_written_and_becomes_an_operator() -> Result<()> {
     let scenario = with_website("row1").await?;
     let stored = scenario.objects("katalogs").fetch(OPERATOR).await?;
     let written: Value = serde_saphyr::from_str(&scenario.text(&sample("website")?))?;
@@ -40,7 +40,7 @@ pub(super) async fn a_katalog_is_stored_as_written_and_becomes_an_operator() -> 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn an_operator_has_all_that_is_promised_without_a_word_of_it() -> Result<()> {
+pub(crate) async fn an_operator_has_all_that_is_promised_without_a_word_of_it() -> Result<()> {
     let scenario = with_website("row9").await?;
     let (websites, deployments, services) = (
         scenario.objects("websites"),
@@ -134,7 +134,7 @@ async fn it_has_metrics(scenario: &Scenario) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn pages_and_metrics_show_every_operator() -> Result<()> {
+pub(crate) async fn pages_and_metrics_show_every_operator() -> Result<()> {
     let scenario = with_website("row25").await?;
     scenario.objects("websites").until_ready("hello").await?;
     scenario

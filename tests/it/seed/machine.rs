@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, WatchEvent, WatchParams};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::{changed, demo, demos, running, sample};
 use crate::scenario::{LIMIT, Scenario};
@@ -40,13 +41,9 @@ async fn phases(scenario: &Scenario, name: &str, since: &str, last: &str) -> Res
         &ApiResource::from_gvk(&gvk),
     );
     let params = WatchParams::default().fields(&format!("metadata.name={name}"));
-    let events = demos
-        .watch(&params, since)
-        .await?
-        .take_until(tokio::time::sleep(DONE));
-    let mut events = std::pin::pin!(events);
+    let mut events = demos.watch(&params, since).await?.boxed();
     let mut seen: Vec<String> = Vec::new();
-    while let Some(event) = events.try_next().await? {
+    while let Some(event) = timeout(DONE, events.try_next()).await?? {
         let (WatchEvent::Added(demo) | WatchEvent::Modified(demo)) = event else {
             continue;
         };
@@ -79,7 +76,7 @@ async fn begin(scenario: &Scenario) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn as_printed_the_machine_stops_at_the_declared_state() -> Result<()> {
+pub(crate) async fn as_printed_the_machine_stops_at_the_declared_state() -> Result<()> {
     let text = without_resync()?;
     let scenario = running("row16a", &text).await?;
     // `ork validate` reports the missing steps before anything runs.
@@ -121,7 +118,7 @@ pub(super) async fn as_printed_the_machine_stops_at_the_declared_state() -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn with_its_missing_steps_it_goes_through_each_once_without_a_resync() -> Result<()>
+pub(crate) async fn with_its_missing_steps_it_goes_through_each_once_without_a_resync() -> Result<()>
 {
     let text = changed(&without_resync()?, LAST, &format!("{MISSING}{LAST}"))?;
     let scenario = running("row16b", &text).await?;
@@ -137,8 +134,7 @@ pub(super) async fn with_its_missing_steps_it_goes_through_each_once_without_a_r
         ]
     );
     demos(&scenario).until_ready("east").await?;
-    waters::until_counted(&scenario).await?;
-    waters::ensure_no_writes(&scenario, Duration::from_secs(5)).await?;
+    waters::ensure_no_writes(&scenario).await?;
 
     let jobs = scenario.objects("jobs").list().await?;
     assert_eq!(

@@ -1,6 +1,6 @@
 //! The founding documents of the language: for each row of [`ROWS`], a test runs the samples that show it.
 //!
-//! The samples are `crates/core/tests/inputs/document/seed-*.yaml`, as printed except for the API group, which is the
+//! The samples are `crates/compiler/tests/inputs/document/seed-*.yaml`, as printed except for the API group, which is the
 //! scenario's. A test that must change more of a sample says what and why.
 
 mod children;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use orkestra_core::document::read_stream;
+use orkestra_language::document::read_stream;
 use serde_json::{Value, json};
 
 use crate::gateway::{conversion, instances};
@@ -143,7 +143,7 @@ fn every_row_of_the_founding_documents_has_its_tests() {
 /// Returns a sample as printed, except for its API group.
 pub(crate) fn sample(name: &str) -> Result<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("crates/core/tests/inputs/document")
+        .join("crates/compiler/tests/inputs/document")
         .join(format!("seed-{name}.yaml"));
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("cannot read {}", path.display()))?;

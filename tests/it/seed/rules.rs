@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
+use testbed::eventually;
 
 use super::{changed, demo, demos, running, sample};
 use crate::scenario::{LIMIT, Scenario, condition};
@@ -39,8 +40,11 @@ async fn reported(scenario: &Scenario, name: &str, kind: &str, reason: &str) -> 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn an_image_from_elsewhere_is_denied() -> Result<()> {
-    let scenario = running("row11", &(sample("rules")? + DEPLOYMENT)).await?;
+pub(crate) async fn an_image_from_elsewhere_is_denied() -> Result<()> {
+    // Without policies, which would refuse it before a pass sees it: `an_image_from_elsewhere_is_refused_when_it_is_written`.
+    let off = "spec:\n  security: { webhooks: { admission: { enabled: false } } }\n  crds:";
+    let katalog = (sample("rules")? + DEPLOYMENT).replace("spec:\n  crds:", off);
+    let scenario = running("row11", &katalog).await?;
     let deployments = scenario.objects("deployments");
     demo(&scenario, "shop", &json!({ "image": "nginx" })).await?;
     let message = reported(&scenario, "shop", "Stalled", "ValidationFailed").await?;
@@ -67,7 +71,24 @@ pub(super) async fn an_image_from_elsewhere_is_denied() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn what_the_user_left_out_is_completed() -> Result<()> {
+async fn an_image_from_elsewhere_is_refused_when_it_is_written() -> Result<()> {
+    let scenario = running("row11ref", &(sample("rules")? + DEPLOYMENT)).await?;
+    let text = json!({
+        "apiVersion": format!("{}/v1", scenario.group), "kind": "Demo",
+        "metadata": { "name": "shop" }, "spec": { "image": "nginx" },
+    });
+    let error = eventually("the image is refused", LIMIT, async || {
+        let args = ["create", "--dry-run=server", "-f", "-"];
+        Ok(scenario.kubectl_with(&args, Some(&text.to_string())).err())
+    })
+    .await?;
+    let message = "images must come from the internal registry";
+    anyhow::ensure!(format!("{error:#}").contains(message), "{error:#}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+pub(crate) async fn what_the_user_left_out_is_completed() -> Result<()> {
     let scenario = running("row12", &(sample("rules")? + DEPLOYMENT)).await?;
     let deployments = scenario.objects("deployments");
     let spec = json!({ "image": "myorg/shop:1" });
@@ -98,7 +119,7 @@ pub(super) async fn what_the_user_left_out_is_completed() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn the_resource_is_brought_to_one_form_before_anything_is_made() -> Result<()> {
+pub(crate) async fn the_resource_is_brought_to_one_form_before_anything_is_made() -> Result<()> {
     let printed = sample("normalize")? + CONFIG_MAP;
     let scenario = running("row14", &printed).await?;
     let maps = scenario.objects("configmaps");
@@ -122,6 +143,7 @@ pub(super) async fn the_resource_is_brought_to_one_form_before_anything_is_made(
         .await?;
     let second = demos(&scenario).fetch("second").await?;
     assert_eq!(second["spec"], json!({ "schedule": "0 0 * * *" }));
+    scenario.until_idle().await?;
     let mut writes = scenario.writes_since(mark)?;
     writes.retain(|write| write.name == "second");
     let first = |resource: &str| {

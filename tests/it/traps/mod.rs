@@ -12,13 +12,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use orkestra_core::document::read_stream;
-use orkestra_core::{compile, definitions::Schemas, plan::KatalogRef, scope::Library};
+use orkestra_compiler::{compile, scope::Library};
+use orkestra_language::document::read_stream;
+use orkestra_plan::{KatalogRef, definitions::Schemas};
 
 use self::Proof::{Elsewhere, Here, Later, Plain};
 use crate::{
-    cli, conditions, copies, crd_life, cross, deletion, depends, failing, files, kinds, leaders,
-    on_delete, outage, panics, quiet, restarts, secrets,
+    cli, conditions, copies, crd_life, cross, deletion, depends, failing, files, hooks, kinds,
+    leaders, on_delete, outage, panics, quiet, restarts, secrets,
 };
 
 /// The proof that a trap is avoided.
@@ -36,8 +37,8 @@ enum Proof {
 /// A trap: its number, the expected behaviour, and its proofs.
 type Trap = (u8, &'static str, &'static [Proof]);
 
-const GATES: &str = "crates/core/tests/pass/gates/mod.rs";
-const QUEUE: &str = "src/runtime/queue/tests/mod.rs";
+const GATES: &str = "crates/engine/tests/pass/gates/mod.rs";
+const QUEUE: &str = "crates/operator/src/queue/tests/mod.rs";
 
 const TRAPS: &[Trap] = &[
     (
@@ -58,7 +59,7 @@ const TRAPS: &[Trap] = &[
     (
         4,
         "a template is permitted wherever a value is",
-        &[Elsewhere("crates/core/tests/reference.rs", "templates_stand_wherever_a_value_may")],
+        &[Elsewhere("crates/compiler/tests/reference.rs", "templates_stand_wherever_a_value_may")],
     ),
     (
         5,
@@ -68,17 +69,24 @@ const TRAPS: &[Trap] = &[
             Here(shapes::whatever_is_left_empty_a_second_pass_writes_nothing),
         ],
     ),
-    (6, "a reconciler runs in exactly one mode", &[Later("hooks and constructors")]),
+    (
+        6,
+        "a reconciler runs in exactly one mode",
+        &[
+            Here(hooks::a_constructor_owns_repairs_prunes_and_finalizes),
+            Elsewhere("crates/compiler/tests/mistakes.rs", "every_mistake_is_reported_at_its_place"),
+        ],
+    ),
     (
         7,
         "a path without a Katalog is an error",
-        &[Elsewhere("src/files/tests.rs", "a_path_without_a_katalog_is_an_error_that_names_it")],
+        &[Elsewhere("crates/loader/src/files/tests.rs", "a_path_without_a_katalog_is_an_error_that_names_it")],
     ),
     (8, "a bundle for a cluster names no local path", &[Later("bundles")]),
     (
         9,
         "paths in a file are relative to the file",
-        &[Elsewhere("src/files/tests.rs", "a_motif_is_found_by_its_path_and_by_its_name")],
+        &[Elsewhere("crates/loader/src/files/tests.rs", "a_motif_is_found_by_its_path_and_by_its_name")],
     ),
     (
         10,
@@ -91,7 +99,7 @@ const TRAPS: &[Trap] = &[
         "documents of a file are distinguished by their kinds",
         &[
             Here(files::ork_run_applies_what_files_name_follows_their_changes_and_releases),
-            Elsewhere("src/files/tests.rs", "a_folder_is_read_whole_and_other_objects_are_passed_over"),
+            Elsewhere("crates/loader/src/files/tests.rs", "a_folder_is_read_whole_and_other_objects_are_passed_over"),
         ],
     ),
     (13, "Katalogs are shown under their namespaces", &[Later("the control center")]),
@@ -119,7 +127,7 @@ const TRAPS: &[Trap] = &[
         19,
         "the last change is never lost",
         &[
-            Elsewhere("crates/core/tests/pass/interleavings.rs", "any_order_of_events_ends_in_what_is_declared"),
+            Elsewhere("crates/engine/tests/pass/interleavings.rs", "any_order_of_events_ends_in_what_is_declared"),
             Elsewhere(QUEUE, "a_key_added_while_it_runs_goes_back_when_its_worker_is_done"),
         ],
     ),
@@ -141,7 +149,7 @@ const TRAPS: &[Trap] = &[
         "resources of two kinds with one name do not interfere",
         &[
             Here(names::resources_of_two_kinds_and_one_name_do_not_take_each_others_children),
-            Elsewhere("crates/core/src/reconcile/render.rs", "workloads_of_one_name_in_two_kinds_have_two_labels"),
+            Elsewhere("crates/engine/src/reconcile/render.rs", "workloads_of_one_name_in_two_kinds_have_two_labels"),
         ],
     ),
     (
@@ -149,7 +157,7 @@ const TRAPS: &[Trap] = &[
         "names may be as long as Kubernetes allows",
         &[
             Here(names::a_resource_may_have_the_longest_name_that_there_is),
-            Elsewhere("crates/core/src/api/names/tests.rs", "label_values_are_made_legal_and_stay_apart"),
+            Elsewhere("crates/language/src/api/names/tests.rs", "label_values_are_made_legal_and_stay_apart"),
         ],
     ),
     (
@@ -170,7 +178,7 @@ const TRAPS: &[Trap] = &[
         "a generated value is kept, even if the cache lacks it",
         &[
             Here(secrets::credentials_are_made_once_and_made_again_only_when_they_are_gone),
-            Elsewhere("crates/core/tests/pass/randomness.rs", "what_is_made_once_keeps_the_values_that_it_was_made_with"),
+            Elsewhere("crates/engine/tests/pass/randomness.rs", "what_is_made_once_keeps_the_values_that_it_was_made_with"),
         ],
     ),
     (27, "a webhook that guards itself documents its limits", &[Later("webhooks")]),
@@ -185,10 +193,10 @@ const TRAPS: &[Trap] = &[
         31,
         "a message is cut between characters, and only if the API server would refuse it",
         &[
-            Elsewhere("crates/core/src/api/conditions/tests.rs", "no_limit_ever_splits_a_character_or_is_passed"),
-            Elsewhere("crates/core/tests/pass/report/mod.rs", "a_long_message_is_cut"),
-            Elsewhere("src/events/series.rs", "notes_are_cut_between_characters"),
-            Elsewhere("src/events/name.rs", "names_are_cut_between_characters"),
+            Elsewhere("crates/language/src/api/conditions/tests.rs", "no_limit_ever_splits_a_character_or_is_passed"),
+            Elsewhere("crates/engine/tests/pass/report/mod.rs", "a_long_message_is_cut"),
+            Elsewhere("crates/operator/src/events/series.rs", "notes_are_cut_between_characters"),
+            Elsewhere("crates/operator/src/events/name.rs", "names_are_cut_between_characters"),
             Elsewhere("crates/cluster/src/requests/tests/mod.rs", "a_long_message_is_passed_on_whole_up_to_what_a_condition_holds"),
         ],
     ),
@@ -199,14 +207,14 @@ const TRAPS: &[Trap] = &[
         "dependents of a degraded operator wait, and continue when it has recovered",
         &[
             Here(depends::an_operator_pauses_while_the_one_it_depends_on_fails_and_then_does_all_that_came),
-            Elsewhere("src/runtime/operator/depends.rs", "started_asks_for_workers_and_healthy_for_a_success_and_that_it_is_not_degraded"),
+            Elsewhere("crates/operator/src/operator/depends.rs", "started_asks_for_workers_and_healthy_for_a_success_and_that_it_is_not_degraded"),
             Here(failing::an_operator_is_degraded_and_recovers_and_each_is_reported_once),
         ],
     ),
     (
         35,
         "a closed gate deletes nothing that another entry wants",
-        &[Elsewhere("crates/core/tests/pass/intents.rs", "an_entry_of_the_name_that_stays_keeps_one_whose_gate_closed")],
+        &[Elsewhere("crates/engine/tests/pass/intents.rs", "an_entry_of_the_name_that_stays_keeps_one_whose_gate_closed")],
     ),
     (
         36,
@@ -299,7 +307,7 @@ pub(crate) fn is_a_test(file: &str, name: &str) -> Result<()> {
     let begins = |line: &&str| {
         let declared = line
             .trim_start_matches("pub(crate) ")
-            .trim_start_matches("pub(super) ")
+            .trim_start_matches("pub(crate) ")
             .trim_start_matches("async ");
         declared
             .strip_prefix("fn ")

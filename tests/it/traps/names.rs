@@ -9,7 +9,7 @@ use crate::waters;
 const KATALOG: &str = "failure/katalog.yaml";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn resources_of_two_kinds_and_one_name_do_not_take_each_others_children()
+pub(crate) async fn resources_of_two_kinds_and_one_name_do_not_take_each_others_children()
 -> Result<()> {
     let mut scenario = Scenario::running("namesakes", &["kinds/crds.yaml"], KATALOG).await?;
     let (ponds, lakes) = (scenario.objects("ponds"), scenario.objects("lakes"));
@@ -50,7 +50,7 @@ pub(super) async fn resources_of_two_kinds_and_one_name_do_not_take_each_others_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn a_resource_may_have_the_longest_name_that_there_is() -> Result<()> {
+pub(crate) async fn a_resource_may_have_the_longest_name_that_there_is() -> Result<()> {
     let mut scenario = Scenario::running("long", &["kinds/crds.yaml"], KATALOG).await?;
     // Two names that differ only at the end, and are short enough for the suffix that the Katalog appends.
     let names = ["a", "b"].map(|end| format!("{}{end}", "long.".repeat(49)));

@@ -1,19 +1,14 @@
 //! Empty lists, empty maps, nulls and fields that the API server fills in: whatever a template leaves empty, a second pass
 //! writes nothing.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use serde_json::{Map, Value, json};
-use testbed::eventually;
 
-use crate::scenario::{LIMIT, Objects, Scenario};
+use crate::scenario::{Objects, Scenario};
 use crate::waters;
 
 /// The number of objects of random shape.
 const OBJECTS: usize = 80;
-/// The time in which nothing must be written.
-const QUIET: Duration = Duration::from_secs(3);
 
 /// A kind with defaults at several levels, lists of each type, and a field that may be null.
 const BOWL: &str = r"
@@ -311,7 +306,7 @@ impl Dice {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-pub(super) async fn whatever_is_left_empty_a_second_pass_writes_nothing() -> Result<()> {
+pub(crate) async fn whatever_is_left_empty_a_second_pass_writes_nothing() -> Result<()> {
     let children = serde_json::to_string(&Dice(5).objects()?)?;
     let katalog = KATALOG.replace("CHILDREN", &children);
     let mut scenario = Scenario::new("shapes").await?;
@@ -343,20 +338,10 @@ pub(super) async fn whatever_is_left_empty_a_second_pass_writes_nothing() -> Res
             scenario.terminate()?;
             scenario.start().await?;
             // The counter of the new process starts at zero.
-            eventually("a pass", LIMIT, async || {
-                Ok((scenario.passes("pond").await? > 0.5).then_some(()))
-            })
-            .await?;
+            scenario.until_passes("pond", 1.0).await?;
         } else {
-            let asked = json!({ "metadata": { "annotations": { "orkestra.orkspace.io/reconcile": "again" } } });
-            let passes = scenario.passes("pond").await?;
-            ponds.patch("one", &asked).await?;
-            eventually("another pass", LIMIT, async || {
-                Ok((scenario.passes("pond").await? > passes).then_some(()))
-            })
-            .await?;
+            scenario.until_handled(&ponds, "one").await?;
         }
-        tokio::time::sleep(QUIET).await;
         let mut writes = scenario.writes_since(mark)?;
         if !again {
             writes = waters::without_repeats(writes);

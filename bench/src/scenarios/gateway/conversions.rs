@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_mins(5);
 const DOCUMENTS: usize = 100;
 
 /// Returns a kind with two versions, and its Katalog.
-pub(super) fn converted() -> (Value, Value) {
+pub(crate) fn converted() -> (Value, Value) {
     let version = |name: &str, storage: bool| {
         json!({
             "name": name, "served": true, "storage": storage,
@@ -72,7 +72,7 @@ fn document(name: &str) -> Value {
 }
 
 /// Reads `count` custom resources in the version that is not stored.
-pub(super) async fn conversions(site: &Site, count: usize) -> Result<Load> {
+pub(crate) async fn conversions(site: &Site, count: usize) -> Result<Load> {
     let client = &site.client;
     let docs = format!("/apis/bench.orkestra.io/v2/namespaces/{NAMESPACE}/docs");
     for number in 0..DOCUMENTS {

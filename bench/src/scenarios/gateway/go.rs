@@ -13,12 +13,12 @@ use crate::shop::Kind;
 use crate::site::Site;
 
 /// The running webhook. It ends when this value is dropped.
-pub(super) struct GoWebhook(#[allow(dead_code, reason = "held, so that it runs")] Guarded);
+pub(crate) struct GoWebhook(#[allow(dead_code, reason = "held, so that it runs")] Guarded);
 
 impl GoWebhook {
     /// Starts `program` with the API server's certificate, which the API server trusts for this address, and registers it for
     /// creations of `kind`.
-    pub(super) async fn start(program: &Path, site: &Site, kind: &Kind) -> Result<Self> {
+    pub(crate) async fn start(program: &Path, site: &Site, kind: &Kind) -> Result<Self> {
         let folder = site.cluster.folder();
         let pki = folder.join("pki");
         let port = free_port()?;

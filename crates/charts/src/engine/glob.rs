@@ -2,7 +2,7 @@
 //!
 //! Source: github.com/gobwas/glob with the separator `/`.
 
-use orkestra_core::template::go::EvalFailure;
+use orkestra_template::go::EvalFailure;
 
 use crate::engine::Engine;
 

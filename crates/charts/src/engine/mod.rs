@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use jiff::Timestamp;
-use orkestra_core::template::go::{self, EvalFailure, Machine, Unit};
-use orkestra_core::template::{Entropy, EvalBudget as Steps, EvalErrorKind};
-use orkestra_core::value::{Key, Node};
+use orkestra_object::value::{Key, Node};
+use orkestra_template::go::{self, EvalFailure, Machine, Unit};
+use orkestra_template::{Entropy, EvalBudget as Steps, EvalErrorKind};
 use regex::Regex;
 
 use crate::Budget;
@@ -46,7 +46,8 @@ pub(crate) struct Engine<'c> {
     budget: Steps,
     text_bytes: usize,
     templates: Rc<BTreeMap<Rc<str>, Template>>,
-    entropy: &'c Entropy,
+    /// `None` refuses random values.
+    entropy: Option<&'c Entropy>,
     now: Timestamp,
     regexes: HashMap<Rc<str>, Rc<Regex>>,
     /// The positions of the failure, the innermost template first.
@@ -55,7 +56,7 @@ pub(crate) struct Engine<'c> {
 }
 
 impl<'c> Engine<'c> {
-    pub(crate) fn new(budget: &Budget, entropy: &'c Entropy, now: Timestamp) -> Self {
+    pub(crate) fn new(budget: &Budget, entropy: Option<&'c Entropy>, now: Timestamp) -> Self {
         Engine {
             budget: Steps {
                 steps: budget.steps,
@@ -157,7 +158,8 @@ impl<'c> Engine<'c> {
     pub(crate) fn random(&mut self, count: usize) -> Result<Vec<u8>, EvalFailure> {
         self.steps(count as u64)?;
         self.text(count)?;
-        Ok(self.entropy.draw(count))
+        let entropy = self.entropy.ok_or_else(functions::no_randomness)?;
+        Ok(entropy.draw(count))
     }
 
     /// Charges steps to the budget.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
-use orkestra_core::template::go::{self, EvalFailure};
+use orkestra_template::go::{self, EvalFailure};
 use semver::Version;
 
 use crate::engine::{Engine, functions, glob, write};

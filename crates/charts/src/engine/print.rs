@@ -1,7 +1,7 @@
 //! Values as text: Go's `%v`, `Sprint` and `Sprintf`.
 
-use orkestra_core::template::go::{self, EvalFailure};
-use orkestra_core::value::{Key, Node};
+use orkestra_object::value::{Key, Node};
+use orkestra_template::go::{self, EvalFailure};
 
 use crate::engine::Engine;
 use crate::value::{Raw, Value};

@@ -1,11 +1,11 @@
 //! Writes values as YAML: line starts, and the content after keys and dashes.
 
-use orkestra_core::template::go::EvalFailure;
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
+use orkestra_template::go::EvalFailure;
 
 use crate::engine::Engine;
 use crate::value::Value;
-use crate::yaml::{float, inline, scalar};
+use crate::yaml::{float, inline, scalar, shortest};
 
 /// The maximum length of a simple key; longer ones are written with a question mark.
 const LONGEST_KEY: usize = 128;
@@ -28,7 +28,12 @@ pub(crate) fn write_pretty(value: &Value, engine: &mut Engine<'_>) -> Result<Str
 
 fn write_with(value: &Value, engine: &mut Engine<'_>, pretty: bool) -> Result<String, EvalFailure> {
     engine.whole(value)?;
-    let node = value.to_node();
+    // helm passes the value of `toYamlPretty` to the YAML library as it is, and that of `toYaml` as JSON.
+    let node = if pretty {
+        value.to_native_node()
+    } else {
+        value.to_node()
+    };
     let mut out = YamlWriter {
         out: String::new(),
         pretty,
@@ -122,6 +127,7 @@ impl YamlWriter<'_, '_> {
             Node::Null => "null".to_owned(),
             Node::Map(_) => "{}".to_owned(),
             Node::List(_) => "[]".to_owned(),
+            Node::Float(n) if self.pretty => shortest(*n),
             Node::Float(n) => float(*n),
             Node::Str(text) => scalar(
                 text,

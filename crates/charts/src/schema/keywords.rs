@@ -1,6 +1,6 @@
 //! Keywords that contain no schemas.
 
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
 
 /// The maximum size of a compiled pattern, in bytes.
 const PATTERN_BYTES: usize = 1 << 18;
@@ -35,7 +35,7 @@ const ANNOTATIONS: [&str; 22] = [
 ///
 /// # Errors
 /// It is malformed or too large.
-pub(super) fn pattern(text: &str) -> Result<regex::Regex, String> {
+pub(crate) fn pattern(text: &str) -> Result<regex::Regex, String> {
     let pattern = regex::RegexBuilder::new(&crate::engine::functions::as_rust_regex(text));
     let mut pattern = pattern;
     let pattern = pattern.size_limit(PATTERN_BYTES).build();
@@ -58,7 +58,7 @@ fn number(node: &Node) -> Option<f64> {
 /// Evaluates a keyword without schemas: returns an error, or an empty text; `None` for other keywords.
 #[expect(clippy::too_many_lines, reason = "one line or two a keyword")]
 // Over 60 lines: a table, one arm for each keyword.
-pub(super) fn simple(keyword: &str, rule: &Node, value: &Node) -> Result<Option<String>, String> {
+pub(crate) fn simple(keyword: &str, rule: &Node, value: &Node) -> Result<Option<String>, String> {
     let holds = |holds: bool, problem: String| if holds { String::new() } else { problem };
     let limit = || number(rule).ok_or_else(|| format!("`{keyword}` takes a number"));
     #[expect(clippy::cast_precision_loss, reason = "lengths are small")]

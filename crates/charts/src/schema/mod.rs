@@ -7,7 +7,7 @@ mod keywords;
 
 use std::rc::Rc;
 
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
 
 use crate::dependencies::Member;
 use crate::error::Error;
@@ -173,7 +173,7 @@ impl<'s> Checker<'s> {
                 for (key, schema) in rule
                     .as_map()
                     .into_iter()
-                    .flat_map(orkestra_core::value::Map::iter)
+                    .flat_map(orkestra_object::value::Map::iter)
                 {
                     if let Some(value) = map.get(key) {
                         self.check(schema, value, &at.below(key), at.level, wrong)?;
@@ -240,14 +240,14 @@ impl<'s> Checker<'s> {
             let patterns = schema.get("patternProperties").and_then(Node::as_map);
             let patterns = patterns
                 .into_iter()
-                .flat_map(orkestra_core::value::Map::iter);
+                .flat_map(orkestra_object::value::Map::iter);
             patterns
                 .map(|(key, schema)| Ok((pattern(key)?, schema)))
                 .collect()
         };
         let patterns = patterns(at.schema)?;
         let named = at.schema.get("properties");
-        for (key, value) in map.into_iter().flat_map(orkestra_core::value::Map::iter) {
+        for (key, value) in map.into_iter().flat_map(orkestra_object::value::Map::iter) {
             let path = at.below(key);
             match keyword {
                 "patternProperties" => {

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use orkestra_core::value::{Key, Map, Node};
+use orkestra_object::value::{Key, Map, Node};
 
 pub(crate) use object::Object;
 
@@ -208,25 +208,39 @@ impl Value {
 
     /// Converts the value to data, with integers as integers, like its JSON. Objects become their JSON.
     pub(crate) fn to_node(&self) -> Node {
+        self.to_node_with(whole)
+    }
+
+    /// Converts the value to data as [`Value::to_node`], without going through JSON: floats stay floats.
+    pub(crate) fn to_native_node(&self) -> Node {
+        self.to_node_with(Node::Float)
+    }
+
+    fn to_node_with(&self, float: fn(f64) -> Node) -> Node {
         match self {
             Value::Nil => Node::Null,
             Value::Bool(b) => Node::Bool(*b),
             Value::Int(n) | Value::Int64(n) => Node::Int(*n),
-            Value::Float(n) => whole(*n),
+            Value::Float(n) => float(*n),
             Value::Str(text) => Node::from(&**text),
             Value::Bytes(bytes, Raw::Text) => Node::from(&*String::from_utf8_lossy(bytes)),
             Value::Bytes(bytes, Raw::Slice) => Node::from(base64_text(bytes)),
-            Value::List(items, _) => {
-                Node::from(items.iter().map(Value::to_node).collect::<Vec<_>>())
-            }
+            Value::List(items, _) => Node::from(
+                items
+                    .iter()
+                    .map(|item| item.to_node_with(float))
+                    .collect::<Vec<_>>(),
+            ),
             Value::Map(map, _) => {
                 let map = map.borrow();
                 let entries = map
                     .iter()
-                    .map(|(key, item)| (Key::new(key), item.to_node()));
+                    .map(|(key, item)| (Key::new(key), item.to_node_with(float)));
                 Node::Map(entries.collect::<Map>())
             }
-            Value::Object(object) => object.data().map_or(Node::Null, |value| value.to_node()),
+            Value::Object(object) => {
+                (object.data()).map_or(Node::Null, |value| value.to_node_with(float))
+            }
         }
     }
 

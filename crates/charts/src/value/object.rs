@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
-use orkestra_core::template::go;
+use orkestra_template::go;
 use semver::Version;
 
 use super::{Elem, Entries, Items, Raw, Value};

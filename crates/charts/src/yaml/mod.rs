@@ -6,12 +6,10 @@ mod scalar;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use orkestra_core::value::{Key, Map, Node};
+use orkestra_object::value::{Key, Map, Node};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
-pub(crate) use scalar::{float, inline, scalar};
-
-use scalar::shortest;
+pub(crate) use scalar::{float, inline, scalar, shortest};
 
 /// The maximum nesting of lists and maps.
 const MAX_DEPTH: usize = 64;

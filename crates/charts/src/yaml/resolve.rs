@@ -3,7 +3,7 @@
 /// True if a plain scalar would be parsed as something other than text.
 ///
 /// Source: yaml.v2, `resolve` and `isBase60Float`.
-pub(super) fn is_other(text: &str) -> bool {
+pub(crate) fn is_other(text: &str) -> bool {
     const WORDS: [&str; 36] = [
         "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", "n", "N", "no",
         "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", "", "~", "null", "Null",

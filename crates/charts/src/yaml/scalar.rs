@@ -15,7 +15,7 @@ pub(crate) fn float(n: f64) -> String {
 }
 
 /// Writes a float with Go's `%g`.
-pub(super) fn shortest(n: f64) -> String {
+pub(crate) fn shortest(n: f64) -> String {
     let text = format!("{n:e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     match exponent.parse::<i32>() {

@@ -11,12 +11,12 @@ use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 
 /// How long an unused connection is kept.
-pub(super) const IDLE: Duration = Duration::from_secs(90);
+pub(crate) const IDLE: Duration = Duration::from_secs(90);
 
 /// What a connection is used for. The two uses share no connection: a request never waits behind watches, and closing an idle
 /// connection of one use does not disturb the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
+pub(crate) enum Use {
     /// Responses that take minutes.
     Watches,
     /// Requests that are answered at once.
@@ -26,7 +26,7 @@ pub(super) enum Use {
 impl Use {
     /// The most concurrent requests on one connection. A genuine API server allows 100 streams (observed with 1.34): watches
     /// leave some of them unused; single requests are spread, since one connection is one byte stream and one task of the server.
-    pub(super) fn most(self) -> usize {
+    pub(crate) fn most(self) -> usize {
         match self {
             Self::Watches => 80,
             Self::Singles => 32,
@@ -36,17 +36,17 @@ impl Use {
 
 /// Identifies a connection, as long as it is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Id(u64);
+pub(crate) struct Id(u64);
 
 /// The sending half of a connection.
-pub(super) trait Sender: Clone {
+pub(crate) trait Sender: Clone {
     /// True if it takes no more requests.
     fn is_closed(&self) -> bool;
 }
 
 /// The place of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum StreamSlot<S> {
+pub(crate) enum StreamSlot<S> {
     /// This connection; the place is held until [`Connections::leave`].
     Taken(Id, S),
     /// A connection is being opened that will probably have room: call `reserve` again then.
@@ -57,7 +57,7 @@ pub(super) enum StreamSlot<S> {
 
 /// All connections of one client.
 #[derive(Debug)]
-pub(super) struct Connections<S> {
+pub(crate) struct Connections<S> {
     entries: BTreeMap<Id, ConnectionEntry<S>>,
     last: u64,
     /// The number of concurrent requests that the last connection took: the estimate for the next one.
@@ -84,7 +84,7 @@ impl<S> ConnectionEntry<S> {
 
 impl<S: Sender> Connections<S> {
     /// No connections; the server is assumed to multiplex until it shows otherwise.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             entries: BTreeMap::new(),
             last: 0,
@@ -93,7 +93,7 @@ impl<S: Sender> Connections<S> {
     }
 
     /// Finds a place: the fullest connection with room, so that others can become idle.
-    pub(super) fn reserve(&mut self, used_for: Use, now: Instant) -> StreamSlot<S> {
+    pub(crate) fn reserve(&mut self, used_for: Use, now: Instant) -> StreamSlot<S> {
         let is_usable =
             |entry: &ConnectionEntry<S>| !entry.sender.as_ref().is_some_and(S::is_closed);
         self.entries.retain(|_, entry| is_usable(entry));
@@ -122,7 +122,7 @@ impl<S: Sender> Connections<S> {
     }
 
     /// A connection is open, for `limit` concurrent requests. It has no requests yet: those that waited for it call `reserve` again.
-    pub(super) fn opened(&mut self, id: Id, sender: S, limit: usize, now: Instant) {
+    pub(crate) fn opened(&mut self, id: Id, sender: S, limit: usize, now: Instant) {
         self.usual = limit;
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.sender = Some(sender);
@@ -133,14 +133,14 @@ impl<S: Sender> Connections<S> {
     }
 
     /// The server changed the number of concurrent requests.
-    pub(super) fn limit(&mut self, id: Id, limit: usize) {
+    pub(crate) fn limit(&mut self, id: Id, limit: usize) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.limit = limit;
         }
     }
 
     /// A request has finished.
-    pub(super) fn leave(&mut self, id: Id, now: Instant) {
+    pub(crate) fn leave(&mut self, id: Id, now: Instant) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.taken = entry.taken.saturating_sub(1);
             entry.idle_since = now;
@@ -148,12 +148,12 @@ impl<S: Sender> Connections<S> {
     }
 
     /// Removes a connection that failed or is closed. Its requests end by themselves.
-    pub(super) fn remove(&mut self, id: Id) {
+    pub(crate) fn remove(&mut self, id: Id) {
         self.entries.remove(&id);
     }
 
     /// Removes a connection that has been unused for [`IDLE`].
-    pub(super) fn close_idle(&mut self, id: Id, now: Instant) {
+    pub(crate) fn close_idle(&mut self, id: Id, now: Instant) {
         let is_idle = |entry: &ConnectionEntry<S>| {
             entry.taken == 0 && now.saturating_duration_since(entry.idle_since) >= IDLE
         };
@@ -164,7 +164,7 @@ impl<S: Sender> Connections<S> {
 
     /// The number of connections for a use.
     #[cfg(test)]
-    pub(super) fn count(&self, used_for: Use) -> usize {
+    pub(crate) fn count(&self, used_for: Use) -> usize {
         let same = |entry: &&ConnectionEntry<S>| entry.used_for == used_for;
         self.entries.values().filter(same).count()
     }

@@ -23,14 +23,14 @@ use super::{CONNECT_TIMEOUT, Error, identity};
 const TCP_KEEPALIVE: (Duration, u32) = (Duration::from_secs(5), 3);
 
 /// A byte stream in both directions.
-pub(super) trait Stream: Read + Write + Send + Unpin {}
+pub(crate) trait Stream: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Stream for T {}
 
 /// A connection, and whether the peers agreed on HTTP/2.
-pub(super) struct Dialed {
-    pub(super) stream: Box<dyn Stream>,
-    pub(super) is_http2: bool,
+pub(crate) struct Dialed {
+    pub(crate) stream: Box<dyn Stream>,
+    pub(crate) is_http2: bool,
 }
 
 /// Why a connection could not be opened.
@@ -52,14 +52,14 @@ pub enum DialError {
 
 /// Opens connections to one server. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Dialer {
+pub(crate) struct Dialer {
     server: Uri,
     connector: BoxCloneSyncService<Uri, Dialed, BoxError>,
 }
 
 impl Dialer {
     /// For the server of `config`, through its proxy, with its certificates.
-    pub(super) fn new(config: &Config) -> Result<Self, Error> {
+    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -90,7 +90,7 @@ impl Dialer {
     }
 
     /// Opens a connection.
-    pub(super) async fn dial(&self) -> Result<Dialed, DialError> {
+    pub(crate) async fn dial(&self) -> Result<Dialed, DialError> {
         let dialed = self.connector.clone().oneshot(self.server.clone()).await;
         dialed.map_err(|error| DialError::Connect(error.into()))
     }

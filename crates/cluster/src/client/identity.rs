@@ -35,7 +35,7 @@ pub enum CertificateError {
 ///
 /// # Errors
 /// [`Error::Build`] and [`Error::Certificate`].
-pub(super) fn tls(config: &Config) -> Result<ClientConfig, Error> {
+pub(crate) fn tls(config: &Config) -> Result<ClientConfig, Error> {
     let refused = match config.rustls_client_config() {
         Ok(tls) => return Ok(tls),
         Err(refused) => refused,

@@ -8,14 +8,14 @@ use tokio::time::Instant;
 use super::{Unreachable, View};
 
 /// The number of consecutive unanswered requests that makes the API server doubted.
-pub(super) const MISSES: u32 = 3;
+pub(crate) const MISSES: u32 = 3;
 /// The shortest time between a false alarm and the next doubt: a webhook that fails all day must not cause a probe per failure.
-pub(super) const CALM: Duration = Duration::from_secs(1);
+pub(crate) const CALM: Duration = Duration::from_secs(1);
 /// The pause between probes.
-pub(super) const PAUSE: Backoff =
+pub(crate) const PAUSE: Backoff =
     Backoff::doubling(Duration::from_millis(200), Duration::from_secs(2));
 /// After this many refused probes in a row the API server counts as up: it answers, but does not permit a readiness check.
-pub(super) const DENIALS: u32 = 4;
+pub(crate) const DENIALS: u32 = 4;
 
 /// The outcome of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Probe {
 
 /// The next step after a probe.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum ProbeStep {
+pub(crate) enum ProbeStep {
     /// The API server is up, after an outage of this length; `None` if it was only doubted.
     Up(Option<Duration>),
     /// The API server has become unreachable; with the reason.
@@ -41,7 +41,7 @@ pub(super) enum ProbeStep {
 
 /// The known state of the API server.
 #[derive(Debug, Default)]
-pub(super) struct Machine {
+pub(crate) struct Machine {
     state: ReachState,
     /// Consecutive unanswered requests.
     misses: u32,
@@ -68,7 +68,7 @@ enum ReachState {
 
 impl Machine {
     /// Records the outcome of a request; true if probing has to start.
-    pub(super) fn heard(&mut self, missed: bool, now: Instant) -> bool {
+    pub(crate) fn heard(&mut self, missed: bool, now: Instant) -> bool {
         if !matches!(self.state, ReachState::Up) {
             return false;
         }
@@ -88,7 +88,7 @@ impl Machine {
     }
 
     /// Records the outcome of a probe.
-    pub(super) fn probed(&mut self, probe: Probe, now: Instant) -> ProbeStep {
+    pub(crate) fn probed(&mut self, probe: Probe, now: Instant) -> ProbeStep {
         match (&mut self.state, probe) {
             (ReachState::Up, _) => ProbeStep::Up(None),
             (_, Probe::Ready) => self.rise(now),
@@ -142,12 +142,12 @@ impl Machine {
     }
 
     /// Records that the API server's store was restored to an older state.
-    pub(super) fn rewind(&mut self) {
+    pub(crate) fn rewind(&mut self) {
         self.rewinds += 1;
     }
 
     /// Returns the state as others see it.
-    pub(super) fn view(&self) -> View {
+    pub(crate) fn view(&self) -> View {
         View {
             is_up: matches!(self.state, ReachState::Up),
             away: match &self.state {

@@ -29,11 +29,11 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use orkestra_core::{decode::Version, value::Node};
 use orkestra_ground::{
     Entropy,
     tasks::{self, Ends, Task},
 };
+use orkestra_object::{decode::Version, value::Node};
 use parking_lot::Mutex;
 use prometheus::IntGauge;
 use tokio::{
@@ -258,7 +258,7 @@ impl Reach {
     }
 
     /// Takes in the answer to a write; `path` lists the object alone.
-    pub(super) fn note_written(&self, path: impl FnOnce() -> String, answer: &Node) {
+    pub(crate) fn note_written(&self, path: impl FnOnce() -> String, answer: &Node) {
         if self.0.probing.is_some()
             && let Some(written) = WrittenObject::read(path(), answer)
         {
@@ -267,7 +267,7 @@ impl Reach {
     }
 
     /// The object that this path lists is deleted: nothing is to be concluded from that it is gone.
-    pub(super) fn note_deleted(&self, path: impl FnOnce() -> String) {
+    pub(crate) fn note_deleted(&self, path: impl FnOnce() -> String) {
         let mut last = self.0.written.lock();
         let path = last.is_some().then(path);
         last.take_if(|last| Some(&last.path) == path.as_ref());

@@ -1,7 +1,7 @@
 //! The last write of the process. It shows whether etcd was restored to a state before it, even if the restored etcd has
 //! passed every resourceVersion that a watch knows since: whatever an operator reacts to leads to a write of its own.
 
-use orkestra_core::{decode::Version, value::Node};
+use orkestra_object::{decode::Version, value::Node};
 use serde::Deserialize;
 
 /// Asks for metadata alone, so that no value of a Secret is answered.
@@ -11,9 +11,9 @@ const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=met
 
 /// An object as a write of this process left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WrittenObject {
+pub(crate) struct WrittenObject {
     /// Path and query of a list of this object alone: a process that watches a kind can list it.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// Its resourceVersion then.
     version: Version,
     /// Whether nothing had asked for its deletion.
@@ -22,7 +22,7 @@ pub(super) struct WrittenObject {
 
 impl WrittenObject {
     /// From the answer to the write; none where that is not an object in etcd.
-    pub(super) fn read(path: String, answer: &Node) -> Option<Self> {
+    pub(crate) fn read(path: String, answer: &Node) -> Option<Self> {
         let version = answer.meta_text("resourceVersion")?;
         Some(Self {
             path,
@@ -33,13 +33,13 @@ impl WrittenObject {
 
     /// Whether the object, as it is found now, shows that the write is lost. An object that is gone shows it unless it was
     /// being deleted: a deletion by another client meanwhile looks the same and costs one unnecessary list of each kind.
-    pub(super) fn is_lost(&self, found: Option<&Version>) -> bool {
+    pub(crate) fn is_lost(&self, found: Option<&Version>) -> bool {
         found.map_or(self.stays, |found| found.is_behind(&self.version))
     }
 }
 
 /// The resourceVersion of the only object of that list; none where the list is empty.
-pub(super) async fn look(
+pub(crate) async fn look(
     client: kube::Client,
     path: String,
 ) -> Result<Option<Version>, kube::Error> {

@@ -1,16 +1,13 @@
-//! Errors of the API server, and their consequences.
+//! Errors of the API server.
 //!
-//! One file: one table from responses of the API server to their consequences.
+//! One file: one table from responses of the API server to errors.
 
 use std::{io, time::Duration};
 
 use kube::core::Status;
-use orkestra_core::{
-    api::conditions::{MESSAGE_BYTES, cut_message},
-    reasons::Reason,
-    value::{Cause as FaultCause, Fault, Node, Path, Projection},
-};
 use orkestra_ground::chain;
+use orkestra_object::message::{MESSAGE_BYTES, cut_message};
+use orkestra_object::value::{Cause as FaultCause, Fault, Node, Path, Projection};
 
 use super::Served;
 
@@ -126,34 +123,6 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
-    /// Returns the reason for conditions, as the response to a write; the reason determines whether it is permanent, and when it
-    /// is retried.
-    pub fn reason(&self) -> Reason {
-        match self {
-            Self::Forbidden { .. } => Reason::Forbidden,
-            Self::Denied { .. } | Self::Terminating(_) => Reason::Denied,
-            Self::NotServed(_) => Reason::KindNotServed,
-            Self::NotFound(_) => Reason::NamespaceMissing,
-            Self::Invalid { .. } => Reason::Invalid,
-            Self::Unreadable(_) => Reason::Unreadable,
-            Self::Other { code, .. }
-                if (400..500).contains(code) && !matches!(code, 401 | 408 | 425) =>
-            {
-                Reason::Invalid
-            }
-            Self::Conflict { .. } | Self::AlreadyExists(_) => Reason::WriteConflict,
-            Self::TooManyRequests { .. }
-            | Self::Gone(_)
-            | Self::Unavailable(_)
-            | Self::Other { .. } => Reason::Unavailable,
-        }
-    }
-
-    /// True if the same request will be refused until something changes.
-    pub fn is_permanent(&self) -> bool {
-        self.reason().is_permanent()
-    }
-
     /// True if other managers own fields; false if the resourceVersion is outdated.
     pub fn is_field_conflict(&self) -> bool {
         matches!(self, Self::Conflict { causes, .. } if causes.iter().any(|cause| cause.reason == "FieldManagerConflict"))
@@ -161,7 +130,7 @@ impl ClusterError {
 }
 
 /// The subject of a request, for its errors.
-pub(super) struct RequestSubject<'a> {
+pub(crate) struct RequestSubject<'a> {
     verb: &'static str,
     group: &'a str,
     resource: &'a str,
@@ -169,7 +138,7 @@ pub(super) struct RequestSubject<'a> {
 }
 
 impl<'a> RequestSubject<'a> {
-    pub(super) fn of(verb: &'static str, kind: &'a Served, namespace: Option<&'a str>) -> Self {
+    pub(crate) fn of(verb: &'static str, kind: &'a Served, namespace: Option<&'a str>) -> Self {
         Self {
             verb,
             group: &kind.group,
@@ -178,7 +147,7 @@ impl<'a> RequestSubject<'a> {
         }
     }
 
-    pub(super) fn discovery(group: &'a str) -> Self {
+    pub(crate) fn discovery(group: &'a str) -> Self {
         Self {
             verb: "get",
             group,
@@ -187,7 +156,7 @@ impl<'a> RequestSubject<'a> {
         }
     }
 
-    pub(super) fn review(group: &'a str, resource: &'a str) -> Self {
+    pub(crate) fn review(group: &'a str, resource: &'a str) -> Self {
         Self {
             verb: "create",
             group,
@@ -198,7 +167,7 @@ impl<'a> RequestSubject<'a> {
 
     /// Parses a response; if it is partly unreadable and `in_part` is set, returns the rest. A response that is not JSON is
     /// probably a proxy's page, so it counts as transient.
-    pub(super) fn parse(text: &str, in_part: bool) -> Result<Node, ClusterError> {
+    pub(crate) fn parse(text: &str, in_part: bool) -> Result<Node, ClusterError> {
         let error = match serde_json::from_str(text) {
             Ok(node) => return Ok(node),
             Err(error) => error,
@@ -224,7 +193,7 @@ impl<'a> RequestSubject<'a> {
     }
 
     /// Returns the error for a request that could not be built.
-    pub(super) fn unwritable(&self) -> ClusterError {
+    pub(crate) fn unwritable(&self) -> ClusterError {
         ClusterError::Invalid {
             message: format!(
                 "cannot {} {}: the request is not valid",
@@ -235,7 +204,7 @@ impl<'a> RequestSubject<'a> {
     }
 
     /// Classifies an error of the client.
-    pub(super) fn sort(&self, error: kube::Error) -> ClusterError {
+    pub(crate) fn sort(&self, error: kube::Error) -> ClusterError {
         match error {
             kube::Error::Api(status) => self.sort_status(&status),
             kube::Error::SerdeError(error) => ClusterError::Unavailable(format!(
@@ -247,7 +216,7 @@ impl<'a> RequestSubject<'a> {
     }
 
     /// Classifies an error that came as a watch event.
-    pub(super) fn sort_refusal(&self, status: &Node) -> ClusterError {
+    pub(crate) fn sort_refusal(&self, status: &Node) -> ClusterError {
         let read = serde_json::from_value::<Status>(status.to_json());
         let read = read
             .ok()
@@ -462,7 +431,7 @@ fn is_escalation(message: &str) -> bool {
 }
 
 /// The error for a connection that broke during a response.
-pub(super) fn broken(error: &io::Error) -> ClusterError {
+pub(crate) fn broken(error: &io::Error) -> ClusterError {
     ClusterError::Unavailable(shorten(chain(error)))
 }
 

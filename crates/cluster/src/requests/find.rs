@@ -1,8 +1,8 @@
 //! Lookup of one object for clients with permission to list but not to get.
 
 use http::Method;
-use orkestra_core::{
-    plan::ObjectKey,
+use orkestra_object::{
+    ObjectKey,
     value::{Fault, Node},
 };
 
@@ -11,7 +11,7 @@ use super::{
 };
 
 /// The path of a list of that object alone.
-pub(super) fn path(kind: &Served, key: &ObjectKey) -> String {
+pub(crate) fn path(kind: &Served, key: &ObjectKey) -> String {
     let mut query = Query::default();
     let name = format!("metadata.name={}", key.name);
     query.add("fieldSelector", Some(&name));

@@ -1,13 +1,13 @@
-//! Lists that are decoded item by item while they arrive, see [`orkestra_core::decode`].
+//! Lists that are decoded item by item while they arrive, see [`orkestra_object::decode`].
 
 use std::pin::pin;
 
 use futures::{AsyncBufRead, AsyncBufReadExt};
 use http::{Method, Request, header};
-pub use orkestra_core::decode::Listed;
-use orkestra_core::{
+pub use orkestra_object::decode::Listed;
+use orkestra_object::{
+    Identity,
     decode::{BadPage, Page, Version},
-    reconcile::record::Identity,
     value::Projection,
 };
 
@@ -19,7 +19,7 @@ use super::{
 
 /// The number of pages that are read concurrently by all lists of the process: at the start, not everything may be requested at
 /// once, for the sake of the API server and of our memory.
-pub(super) const PAGES_AT_ONCE: usize = 8;
+pub(crate) const PAGES_AT_ONCE: usize = 8;
 
 /// Source: Kubernetes API concepts, "Metadata-only representation".
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
@@ -110,7 +110,7 @@ impl Cluster {
 }
 
 /// Reads a complete page with the readable parts of all its objects.
-pub(super) fn read_whole(text: &str) -> Result<super::Page, ClusterError> {
+pub(crate) fn read_whole(text: &str) -> Result<super::Page, ClusterError> {
     let projection = Projection::whole();
     let mut answers = super::Page::default();
     let mut take = |listed| match listed {

@@ -15,11 +15,12 @@ use std::{sync::Arc, time::Duration};
 
 use futures::TryFutureExt as _;
 use http::{Method, Request, header, request::Builder};
-#[cfg(doc)]
-use orkestra_core::value::Fault;
-use orkestra_core::{plan::ObjectKey, value::Node};
 use orkestra_ground::Backoff;
-use tokio::sync::Semaphore;
+pub use orkestra_object::record::Form;
+#[cfg(doc)]
+use orkestra_object::value::Fault;
+use orkestra_object::{ObjectKey, value::Node};
+use tokio::{sync::Semaphore, time::Instant};
 
 use self::{error::RequestSubject, list::PAGES_AT_ONCE};
 pub use self::{
@@ -38,6 +39,9 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The delays after requests that failed, for a task that repeats its request until it succeeds.
 pub const RETRY: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
+
+/// The delay before a throttled request is repeated, if the API server names none.
+const THROTTLED: Duration = Duration::from_secs(1);
 
 /// Objects per page of [`Cluster::list_all`].
 const PAGE: u32 = 500;
@@ -63,21 +67,14 @@ pub struct Cluster {
     in_part: bool,
     /// Whether writes are checked and not stored.
     dry_run: bool,
+    /// How long a request that the API server throttles is repeated.
+    patience: Duration,
 }
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cluster").finish_non_exhaustive()
     }
-}
-
-/// How much of objects is requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Complete objects.
-    Whole,
-    /// Metadata only: the content of a Secret is not transferred.
-    Metadata,
 }
 
 /// One page of a list.
@@ -139,6 +136,7 @@ impl Cluster {
             pages: Arc::new(Semaphore::new(PAGES_AT_ONCE)),
             in_part: false,
             dry_run: false,
+            patience: Duration::ZERO,
         }
     }
 
@@ -164,6 +162,16 @@ impl Cluster {
     pub fn dry_run(&self) -> Self {
         Self {
             dry_run: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same requests; one that the API server throttles is repeated for that long, when it says so. For commands that people run: the
+    /// API server answers 429 for a kind whose definition it is about to serve.
+    #[must_use]
+    pub fn patient(&self, patience: Duration) -> Self {
+        Self {
+            patience,
             ..self.clone()
         }
     }
@@ -470,7 +478,18 @@ impl Cluster {
             let answer = self.client.request_text(request);
             answer.map_err(|error| asked.sort(error))
         };
-        self.answered(request, sent).await
+        let until = Instant::now() + self.patience;
+        loop {
+            let answer = self.answered(request.clone(), sent).await;
+            let Err(ClusterError::TooManyRequests { retry_after }) = &answer else {
+                return answer;
+            };
+            let pause = retry_after.unwrap_or(THROTTLED);
+            if Instant::now() + pause > until {
+                return answer;
+            }
+            tokio::time::sleep(pause).await;
+        }
     }
 
     /// Waits for the turn of a request, has `sent` send it within the deadline, and reports to the breaker whether it was

@@ -56,6 +56,25 @@ impl Cluster {
         (group, plural): (&str, &str),
         namespace: Option<&str>,
     ) -> Result<bool, ClusterError> {
+        self.may_on(verb, (group, plural), namespace, None).await
+    }
+
+    /// Returns whether this process may do that to the object of that name, or to all objects of a kind, or of a subresource
+    /// such as `websites/status`.
+    ///
+    /// # Errors
+    /// As [`Cluster::review`].
+    pub async fn may_on(
+        &self,
+        verb: &str,
+        (group, resource): (&str, &str),
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<bool, ClusterError> {
+        let (plural, subresource) = match resource.split_once('/') {
+            Some((plural, subresource)) => (plural, Some(subresource.to_owned())),
+            None => (resource, None),
+        };
         let review = SelfSubjectAccessReview {
             spec: SelfSubjectAccessReviewSpec {
                 resource_attributes: Some(ResourceAttributes {
@@ -63,6 +82,8 @@ impl Cluster {
                     group: Some(group.to_owned()),
                     resource: Some(plural.to_owned()),
                     verb: Some(verb.to_owned()),
+                    subresource,
+                    name: name.map(str::to_owned),
                     ..ResourceAttributes::default()
                 }),
                 ..SelfSubjectAccessReviewSpec::default()

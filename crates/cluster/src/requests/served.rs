@@ -1,7 +1,7 @@
 //! Served kinds, and their URLs.
 
-use orkestra_core::{
-    plan::{GroupKind, ObjectKey, built_in},
+use orkestra_object::{
+    GroupKind, ObjectKey,
     value::{Key, Node},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -41,13 +41,19 @@ impl Served {
         }
     }
 
-    /// The kind of Events.
+    /// The kind of Events, as they are watched.
     pub fn events() -> Self {
         Self::namespaced("events.k8s.io", "v1", "Event", "events")
     }
 
+    /// The kind of Events, as they are written: the core group takes the times by which `kubectl get events` sorts, and
+    /// changes of them.
+    pub fn core_events() -> Self {
+        Self::namespaced("", "v1", "Event", "events")
+    }
+
     /// True if the API server deletes objects of this kind after a time.
-    pub(super) fn expires(&self) -> bool {
+    pub(crate) fn expires(&self) -> bool {
         &*self.plural == "events" && ["", "events.k8s.io"].contains(&&*self.group)
     }
 
@@ -61,16 +67,15 @@ impl Served {
         )
     }
 
-    /// Returns a built-in kind of Kubernetes in that version; `None` if it is not built-in.
-    pub fn built_in(kind: &GroupKind, version: &str) -> Option<Self> {
-        let (plural, namespaced) = built_in(kind)?;
-        Some(Self {
+    /// A kind in that version, with its plural and scope.
+    pub fn of(kind: &GroupKind, version: &str, plural: &str, namespaced: bool) -> Self {
+        Self {
             group: kind.group.clone(),
             version: version.into(),
             kind: kind.kind.clone(),
             plural: plural.into(),
             namespaced,
-        })
+        }
     }
 
     /// Returns an item of a list with `apiVersion` and `kind`, which lists omit.
@@ -130,7 +135,7 @@ impl Served {
 }
 
 /// The path of a group and version; the core group has its own.
-pub(super) fn api_path(group: &str, version: &str) -> String {
+pub(crate) fn api_path(group: &str, version: &str) -> String {
     let mut path = String::from("/api");
     if !group.is_empty() {
         path.push_str("s/");
@@ -152,7 +157,7 @@ pub fn autoscalers() -> Served {
 }
 
 /// Converts an entry of an `APIResourceList` to a kind, if it is that of `kind` and not a subresource.
-pub(super) fn read_resource(
+pub(crate) fn read_resource(
     resource: &Node,
     group: &str,
     version: &str,
@@ -174,10 +179,10 @@ pub(super) fn read_resource(
 
 /// A builder for query strings.
 #[derive(Default)]
-pub(super) struct Query(String);
+pub(crate) struct Query(String);
 
 impl Query {
-    pub(super) fn add(&mut self, name: &str, value: Option<&str>) {
+    pub(crate) fn add(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.0.push(if self.0.is_empty() { '?' } else { '&' });
             self.0.push_str(name);
@@ -186,7 +191,7 @@ impl Query {
         }
     }
 
-    pub(super) fn onto(self, mut path: String) -> String {
+    pub(crate) fn onto(self, mut path: String) -> String {
         path.push_str(&self.0);
         path
     }

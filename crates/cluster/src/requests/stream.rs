@@ -1,10 +1,10 @@
-//! Watch events, decoded from the bytes of their line, see [`orkestra_core::decode`].
+//! Watch events, decoded from the bytes of their line, see [`orkestra_object::decode`].
 
 use std::{fmt, io, pin::Pin, time::Duration};
 
 use futures::{AsyncBufRead, AsyncBufReadExt, TryFutureExt};
 use http::{Request, header};
-use orkestra_core::{
+use orkestra_object::{
     decode::{self, Lines, Version},
     value::{Node, Projection},
 };

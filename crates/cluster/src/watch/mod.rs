@@ -19,10 +19,8 @@
 //! processed. Its record lacks the unreadable part and says so ([`Record::fault`]); if a record is useless without that part, the
 //! previous record stays.
 
-mod crds;
 mod informer;
 mod owned;
-mod record;
 mod reflector;
 mod registry;
 mod scoped;
@@ -35,12 +33,11 @@ mod unread;
 
 use std::sync::Arc;
 
-use orkestra_core::plan::ObjectKey;
+use orkestra_object::ObjectKey;
+pub use orkestra_object::record::{Presence, Record, Spec, Unrecorded};
 
 pub use self::{
-    crds::Crds,
     informer::handle::{Handle, MemoryUse, Store},
-    record::{Presence, Record, Spec, Unrecorded},
     registry::{Informers, Stats},
     scoped::{Scoped, Stores},
     unread::{Report, Reports},

@@ -3,12 +3,12 @@
 use std::{hash::BuildHasher, sync::Arc};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use orkestra_core::reconcile::record::Uid;
+use orkestra_object::Uid;
 
 use super::Record;
 
 /// The records that have an owner.
-pub(super) struct Owned<R> {
+pub(crate) struct Owned<R> {
     /// By the hash of the owner's uid: the records of one owner share it.
     table: HashTable<Arc<R>>,
     state: DefaultHashBuilder,
@@ -16,9 +16,9 @@ pub(super) struct Owned<R> {
 
 impl<R: Record> Owned<R> {
     /// Bytes per entry: the pointer, and one byte of its hash.
-    pub(super) const BYTES: usize = size_of::<Arc<R>>() + 1;
+    pub(crate) const BYTES: usize = size_of::<Arc<R>>() + 1;
 
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             table: HashTable::new(),
             state: DefaultHashBuilder::default(),
@@ -26,7 +26,7 @@ impl<R: Record> Owned<R> {
     }
 
     /// Inserts a record that is not in the table; does nothing for a record without an owner.
-    pub(super) fn insert(&mut self, record: &Arc<R>) {
+    pub(crate) fn insert(&mut self, record: &Arc<R>) {
         let Some(owner) = record.owner() else { return };
         let hash = self.state.hash_one(owner);
         self.table
@@ -34,7 +34,7 @@ impl<R: Record> Owned<R> {
     }
 
     /// Removes this record, compared by pointer.
-    pub(super) fn remove(&mut self, record: &Arc<R>) {
+    pub(crate) fn remove(&mut self, record: &Arc<R>) {
         let Some(owner) = record.owner() else { return };
         let hash = self.state.hash_one(owner);
         if let Ok(entry) = self
@@ -46,7 +46,7 @@ impl<R: Record> Owned<R> {
     }
 
     /// Returns the records of one owner, sorted by key.
-    pub(super) fn of(&self, uid: &Uid) -> Vec<Arc<R>> {
+    pub(crate) fn of(&self, uid: &Uid) -> Vec<Arc<R>> {
         let same_hash = self.table.iter_hash(self.state.hash_one(uid));
         let mut of_owner: Vec<_> = same_hash
             .filter(|record| record.owner() == Some(uid))
@@ -57,7 +57,7 @@ impl<R: Record> Owned<R> {
     }
 
     /// Frees unused capacity.
-    pub(super) fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.table.shrink_to_fit(hash_by(&self.state));
     }
 }

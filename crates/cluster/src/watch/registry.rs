@@ -1,28 +1,21 @@
 //! The informers of a process: one for each kind, scope and selector that is read.
 
 use std::{
+    any::{Any, TypeId},
     collections::HashMap,
     fmt,
     sync::{Arc, Weak, atomic::Ordering},
 };
 
-use orkestra_core::{
-    reconcile::{
-        observe::ObservedRecord,
-        record::{ChildRecord, CrRecord},
-        related::Related,
-        scaler::Scaler,
-    },
-    value::Path,
-};
 use orkestra_ground::{
     Entropy,
     tasks::{self, Ends, Task},
 };
+use orkestra_object::{record::Record, value::Path};
 use parking_lot::Mutex;
 
 use super::{
-    Handle, Presence, Record, Reports, Subscriber, Watched,
+    Handle, Reports, Subscriber, Watched,
     informer::{Informer, Shared},
     reflector,
 };
@@ -30,18 +23,38 @@ use crate::requests::Cluster;
 
 /// Objects per page of a list.
 const PAGE: u32 = 500;
+/// The same for informers that are not shared: they read whole documents, of up to 1 MiB each.
+const DOCUMENTS: u32 = 20;
 
-/// All informers of children and of custom resources; shared by operators.
+/// All informers of a process, shared by operators.
 pub struct Informers {
     cluster: Cluster,
     entropy: Entropy,
     reports: Reports,
-    children: Pool<ChildRecord>,
-    crs: Pool<CrRecord>,
-    related: Pool<Related>,
-    observed: Pool<ObservedRecord>,
-    presence: Pool<Presence>,
-    scalers: Pool<Scaler>,
+    /// Those of each type of records.
+    pools: Mutex<HashMap<TypeId, Box<dyn AnyPool>>>,
+}
+
+/// The informers of one type of records.
+struct Pool<R: Record>(HashMap<Watched, Weak<Informer<R>>>);
+
+/// A [`Pool`] of any type of records.
+trait AnyPool: Send {
+    fn as_any(&mut self) -> &mut dyn Any;
+    fn stats(&self) -> Vec<Stats>;
+}
+
+impl<R: Record> AnyPool for Pool<R> {
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn stats(&self) -> Vec<Stats> {
+        let informers = self.0.values().filter_map(Weak::upgrade);
+        informers
+            .map(|informer| Stats::of(&informer.shared))
+            .collect()
+    }
 }
 
 /// The counters of one informer, for metrics.
@@ -49,8 +62,6 @@ pub struct Informers {
 pub struct Stats {
     /// What is watched.
     pub watched: Watched,
-    /// Whether its objects are custom resources, not children.
-    pub of_crs: bool,
     /// Records in its store.
     pub records: usize,
     /// Bytes of the records.
@@ -69,8 +80,6 @@ pub struct Stats {
     pub rewinds: u64,
 }
 
-type Pool<R> = Mutex<HashMap<Watched, Weak<Informer<R>>>>;
-
 impl fmt::Debug for Informers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Informers")
@@ -84,12 +93,7 @@ impl Informers {
             cluster,
             entropy,
             reports: Reports::default(),
-            children: Mutex::default(),
-            crs: Mutex::default(),
-            related: Mutex::default(),
-            observed: Mutex::default(),
-            presence: Mutex::default(),
-            scalers: Mutex::default(),
+            pools: Mutex::default(),
         }
     }
 
@@ -100,111 +104,56 @@ impl Informers {
         self
     }
 
-    /// Reads children, keeping `paths`. Starts an informer if there is none; must be called on a tokio runtime.
-    pub fn children(
+    /// Reads objects into records, keeping `paths`. Equal subjects share an informer, which starts with the first reader; must be called
+    /// on a tokio runtime.
+    pub fn shared<R: Record>(
         &self,
-        watched: Watched,
-        paths: &[Path],
-        subscriber: Option<Subscriber<ChildRecord>>,
-    ) -> Handle<ChildRecord> {
-        self.join(&self.children, watched, paths, subscriber)
-    }
-
-    /// Reads custom resources, as [`Informers::children`].
-    pub fn crs(
-        &self,
-        watched: Watched,
-        paths: &[Path],
-        subscriber: Option<Subscriber<CrRecord>>,
-    ) -> Handle<CrRecord> {
-        self.join(&self.crs, watched, paths, subscriber)
-    }
-
-    /// Reads objects that belong to children, as [`Informers::children`].
-    pub fn related(
-        &self,
-        watched: Watched,
-        subscriber: Option<Subscriber<Related>>,
-    ) -> Handle<Related> {
-        self.join(&self.related, watched, &[], subscriber)
-    }
-
-    /// Reads objects that trigger passes, as [`Informers::children`].
-    pub fn observed(
-        &self,
-        watched: Watched,
-        paths: &[Path],
-        subscriber: Option<Subscriber<ObservedRecord>>,
-    ) -> Handle<ObservedRecord> {
-        self.join(&self.observed, watched, paths, subscriber)
-    }
-
-    /// Reads the existence and version of objects, without their content.
-    pub fn presence(&self, watched: Watched, subscriber: Subscriber<Presence>) -> Handle<Presence> {
-        self.join(&self.presence, watched, &[], Some(subscriber))
-    }
-
-    /// Reads autoscalers, as [`Informers::children`].
-    pub fn scalers(&self, watched: Watched, subscriber: Subscriber<Scaler>) -> Handle<Scaler> {
-        self.join(&self.scalers, watched, &[], Some(subscriber))
-    }
-
-    /// Reads objects into records of the caller's own type, with an informer that is not shared; must be called on a tokio
-    /// runtime.
-    pub fn alone<R: Record>(&self, watched: Watched, subscriber: Subscriber<R>) -> Handle<R> {
-        let (cluster, entropy) = (self.cluster.clone(), self.entropy.clone());
-        let informer = start(watched, PAGE, &[], cluster, entropy, self.reports.clone());
-        informer.join(&[], Some(subscriber))
-    }
-
-    /// The counters of all informers that have readers.
-    pub fn stats(&self) -> Vec<Stats> {
-        let mut all = stats(&self.children, false);
-        all.extend(stats(&self.related, false));
-        all.extend(stats(&self.observed, false));
-        all.extend(stats(&self.crs, true));
-        all.extend(stats(&self.presence, false));
-        all.extend(stats(&self.scalers, false));
-        all
-    }
-
-    fn join<R: Record>(
-        &self,
-        pool: &Pool<R>,
         watched: Watched,
         paths: &[Path],
         subscriber: Option<Subscriber<R>>,
     ) -> Handle<R> {
-        let mut pool = pool.lock();
-        let known = pool.get(&watched).and_then(Weak::upgrade);
-        let informer = known.unwrap_or_else(|| {
-            pool.retain(|_, informer| informer.strong_count() > 0);
-            let informer = start(
-                watched.clone(),
-                PAGE,
-                paths,
-                self.cluster.clone(),
-                self.entropy.clone(),
-                self.reports.clone(),
-            );
-            pool.insert(watched, Arc::downgrade(&informer));
-            informer
-        });
-        informer.join(paths, subscriber)
+        let mut pools = self.pools.lock();
+        let pool = pools
+            .entry(TypeId::of::<R>())
+            .or_insert_with(|| Box::new(Pool::<R>(HashMap::new())));
+        let (cluster, entropy) = (self.cluster.clone(), self.entropy.clone());
+        let shared = || Shared::new(watched.clone(), PAGE, paths, self.reports.clone());
+        let Some(Pool(pool)) = pool.as_any().downcast_mut::<Pool<R>>() else {
+            // The entry of a type holds a pool of that type.
+            return start(shared(), (paths, subscriber), cluster, entropy);
+        };
+        if let Some(known) = pool.get(&watched).and_then(Weak::upgrade) {
+            return known.join(paths, subscriber);
+        }
+        pool.retain(|_, informer| informer.strong_count() > 0);
+        let handle = start(shared(), (paths, subscriber), cluster, entropy);
+        pool.insert(watched, Arc::downgrade(handle.informer()));
+        handle
+    }
+
+    /// Reads objects into records of the caller's own type, with an informer that is not shared; must be called on a tokio
+    /// runtime. The subscriber is notified of every object, those of the first list included.
+    pub fn alone<R: Record>(&self, watched: Watched, subscriber: Subscriber<R>) -> Handle<R> {
+        let shared = Shared::new(watched, DOCUMENTS, &[], self.reports.clone());
+        let (cluster, entropy) = (self.cluster.clone(), self.entropy.clone());
+        start(shared, (&[], Some(subscriber)), cluster, entropy)
+    }
+
+    /// The counters of all informers that have readers.
+    pub fn stats(&self) -> Vec<Stats> {
+        self.pools
+            .lock()
+            .values()
+            .flat_map(|pool| pool.stats())
+            .collect()
     }
 }
 
-fn stats<R: Record>(pool: &Pool<R>, of_crs: bool) -> Vec<Stats> {
-    let informers: Vec<_> = {
-        let pool = pool.lock();
-        pool.values().filter_map(Weak::upgrade).collect()
-    };
-    let read = |informer: &Arc<Informer<R>>| {
-        let shared = &informer.shared;
+impl Stats {
+    fn of<R: Record>(shared: &Shared<R>) -> Self {
         let (records, bytes) = shared.size();
-        Stats {
+        Self {
             watched: shared.watched.clone(),
-            of_crs,
             records,
             bytes,
             lists: shared.counts.lists.load(Ordering::Relaxed),
@@ -214,20 +163,19 @@ fn stats<R: Record>(pool: &Pool<R>, of_crs: bool) -> Vec<Stats> {
             unreadable: shared.counts.unreadable.load(Ordering::Relaxed),
             rewinds: shared.counts.rewinds.load(Ordering::Relaxed),
         }
-    };
-    informers.iter().map(read).collect()
+    }
 }
 
-/// Starts an informer that keeps `paths` from its first list on.
-pub(super) fn start<R: Record>(
-    watched: Watched,
-    page: u32,
-    paths: &[Path],
+/// Starts the task of an informer with its first reader, who is notified of every object: of those of the first list, too, which may be
+/// complete before this thread continues.
+fn start<R: Record>(
+    shared: Shared<R>,
+    (paths, subscriber): (&[Path], Option<Subscriber<R>>),
     cluster: Cluster,
     entropy: Entropy,
-    reports: Reports,
-) -> Arc<Informer<R>> {
-    let shared = Arc::new(Shared::new(watched, page, paths, reports));
+) -> Handle<R> {
+    let reading = shared.subscribe(paths, subscriber);
+    let shared = Arc::new(shared);
     let kind = shared.watched.served.group_kind();
     let state = (shared.clone(), cluster, entropy);
     // Each run lists again. The task is aborted when the last reader is gone.
@@ -235,5 +183,6 @@ pub(super) fn start<R: Record>(
         tasks::named(Task::Watch, kind).keep(Ends::never(), state, |(shared, cluster, entropy)| {
             Box::pin(reflector::run(shared, cluster, entropy))
         });
-    Arc::new(Informer::new(shared, task.abort_handle()))
+    let informer = Informer::new(shared, task.abort_handle());
+    Handle::new(Arc::new(informer), reading)
 }

@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use orkestra_core::{
-    plan::{GroupKind, ObjectKey, ObjectNamespaces},
-    reconcile::record::Uid,
-    value::Node,
-};
 use orkestra_ground::changes::first;
+use orkestra_object::{GroupKind, ObjectKey, ObjectNamespaces, Uid, decode::Version, value::Node};
 use tokio::sync::watch;
 
 use super::{Handle, MemoryUse, Record, WatchProblem, WatchState, Watched};
@@ -170,6 +166,13 @@ impl<R: Record> Stores<'_, R> {
     pub fn answer(&self, object: &Node) -> Option<Arc<R>> {
         let part = self.of(object.meta_text("namespace"))?;
         part.store().answer(object)
+    }
+
+    /// Notifies subscribers of the next state of an object after `known`.
+    pub fn expect(&self, key: &ObjectKey, known: &Version) {
+        if let Some(part) = self.of(key.namespace.as_deref()) {
+            part.store().expect(key, known);
+        }
     }
 
     /// Reports that a response is older than the state known before the request.

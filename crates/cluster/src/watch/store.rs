@@ -3,6 +3,8 @@
 //! The newest resourceVersion determines an object's state, whatever its source: a list, an event, or the response to our own
 //! write. Responses are remembered until the watch has echoed them, for one reason: an event that is older than such a response
 //! and not an echo is a change by another client. The record includes it already, but no subscriber was notified of it.
+//!
+//! One file: every rule changes the same records, echoes and position of the watch.
 
 use std::{
     borrow::Borrow,
@@ -13,11 +15,7 @@ use std::{
 };
 
 use hashbrown::HashSet;
-use orkestra_core::{
-    decode::Version,
-    plan::ObjectKey,
-    reconcile::record::{Identity, Uid},
-};
+use orkestra_object::{Identity, ObjectKey, Uid, decode::Version};
 
 use super::{Change, Record, owned::Owned};
 
@@ -25,7 +23,7 @@ use super::{Change, Record, owned::Owned};
 const MOST_ECHOES: usize = 8;
 
 /// The records, and the position of the watch.
-pub(super) struct Records<R> {
+pub(crate) struct Records<R> {
     entries: HashSet<StoreEntry<R>>,
     /// The records with an owner, by owner.
     owned: Owned<R>,
@@ -35,6 +33,8 @@ pub(super) struct Records<R> {
     progress: Option<Version>,
     /// resourceVersions of responses that the watch has not reported yet.
     echoes: HashMap<ObjectKey, Vec<Version>>,
+    /// Objects whose next change is reported even if the record does not differ, with the last state that is known to the caller.
+    expected: HashMap<ObjectKey, Version>,
     listing: Option<Listing>,
     /// Number of the current or last list.
     epoch: u32,
@@ -94,44 +94,45 @@ fn age(version: &Version, known: &Version) -> Age {
 }
 
 impl<R: Record> Records<R> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             entries: HashSet::new(),
             owned: Owned::new(),
             bytes: 0,
             progress: None,
             echoes: HashMap::new(),
+            expected: HashMap::new(),
             listing: None,
             epoch: 0,
         }
     }
 
-    pub(super) fn get(&self, key: &ObjectKey) -> Option<Arc<R>> {
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Arc<R>> {
         self.entries.get(key).map(|entry| entry.record.clone())
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<R>> {
+    pub(crate) fn all(&self) -> Vec<Arc<R>> {
         self.entries
             .iter()
             .map(|entry| entry.record.clone())
             .collect()
     }
 
-    pub(super) fn owned_by(&self, uid: &Uid) -> Vec<Arc<R>> {
+    pub(crate) fn owned_by(&self, uid: &Uid) -> Vec<Arc<R>> {
         self.owned.of(uid)
     }
 
     /// Bytes of the records and their indexes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Applies an event with the object's present state.
-    pub(super) fn put(&mut self, record: R) -> Option<Change<R>> {
+    pub(crate) fn put(&mut self, record: R) -> Option<Change<R>> {
         let Identity {
             key,
             resource_version,
@@ -150,7 +151,7 @@ impl<R: Record> Records<R> {
     }
 
     /// Applies an event that reports that the object is deleted, or no longer selected.
-    pub(super) fn delete(&mut self, gone: &Identity) -> Option<Change<R>> {
+    pub(crate) fn delete(&mut self, gone: &Identity) -> Option<Change<R>> {
         self.advance(&gone.resource_version);
         let overtaken = self.hear(&gone.key, &gone.resource_version);
         let known = self.get(&gone.key)?;
@@ -161,7 +162,7 @@ impl<R: Record> Records<R> {
     }
 
     /// Records that the watch has reported everything up to `version`.
-    pub(super) fn advance(&mut self, version: &Version) {
+    pub(crate) fn advance(&mut self, version: &Version) {
         if self
             .progress
             .as_ref()
@@ -173,13 +174,15 @@ impl<R: Record> Records<R> {
 
     /// Applies the response to our own write. Returns the present record of the object, and how it changed. A response that is
     /// older than the watch does not restore an object.
-    pub(super) fn answer(&mut self, record: R) -> (Option<Arc<R>>, Option<Change<R>>) {
+    pub(crate) fn answer(&mut self, record: R) -> (Option<Arc<R>>, Option<Change<R>>) {
         let Identity {
             key,
             resource_version,
             ..
         } = record.identity();
         let key = key.clone();
+        // The caller's own write is no change that it waits for.
+        self.expected.remove(&key);
         let news = match self.entries.get(&key) {
             Some(known) => {
                 age(resource_version, &known.record.identity().resource_version) == Age::Newer
@@ -202,8 +205,29 @@ impl<R: Record> Records<R> {
         (self.get(&key), change)
     }
 
+    /// Reports the next state of an object after `known` even if its record does not differ. Returns the change if that state is
+    /// here already.
+    pub(crate) fn expect(&mut self, key: &ObjectKey, known: &Version) -> Option<Change<R>> {
+        let now = self.get(key)?;
+        if now.identity().resource_version.is_newer_than(known) {
+            return Some(reported_late(now));
+        }
+        self.expected.insert(key.clone(), known.clone());
+        None
+    }
+
+    /// True if the object was expected to change from an earlier state than that one.
+    fn is_expected(&mut self, id: &Identity) -> bool {
+        let known = self.expected.get(&id.key);
+        let is_newer = known.is_some_and(|known| id.resource_version.is_newer_than(known));
+        if is_newer {
+            self.expected.remove(&id.key);
+        }
+        is_newer
+    }
+
     /// Applies the API server's report that the object with that uid is gone.
-    pub(super) fn gone(&mut self, key: &ObjectKey, uid: &Uid) -> Option<Change<R>> {
+    pub(crate) fn gone(&mut self, key: &ObjectKey, uid: &Uid) -> Option<Change<R>> {
         let known = self.entries.get(key)?;
         if known.record.identity().uid == *uid {
             self.leave(key)
@@ -213,7 +237,7 @@ impl<R: Record> Records<R> {
     }
 
     /// Starts a list that shows the state at `version`. A list that was not ended is dropped.
-    pub(super) fn list_begin(&mut self, version: Version) {
+    pub(crate) fn list_begin(&mut self, version: Version) {
         let rewound = self
             .progress
             .as_ref()
@@ -227,7 +251,7 @@ impl<R: Record> Records<R> {
     }
 
     /// Adds an object of the list.
-    pub(super) fn list_put(&mut self, record: R) -> Option<Change<R>> {
+    pub(crate) fn list_put(&mut self, record: R) -> Option<Change<R>> {
         // A list shows everything up to its version: a record from before that version that the list lacks belongs to another
         // history.
         let is_undone = |known: &Version| {
@@ -254,21 +278,21 @@ impl<R: Record> Records<R> {
     }
 
     /// Keeps the record of an object of the list that is unreadable.
-    pub(super) fn list_keep(&self, key: &ObjectKey) {
+    pub(crate) fn list_keep(&self, key: &ObjectKey) {
         if let Some(entry) = self.entries.get(key) {
             entry.epoch.set(self.epoch);
         }
     }
 
     /// Notes an object of the list whose name is unreadable.
-    pub(super) fn list_blind(&mut self) {
+    pub(crate) fn list_blind(&mut self) {
         if let Some(listing) = &mut self.listing {
             listing.blind = true;
         }
     }
 
     /// Ends the list: objects that it lacks are gone, unless they are newer.
-    pub(super) fn list_end(&mut self) -> Vec<Change<R>> {
+    pub(crate) fn list_end(&mut self) -> Vec<Change<R>> {
         let Some(Listing {
             version,
             rewound,
@@ -339,7 +363,8 @@ impl<R: Record> Records<R> {
         }
         self.bytes += bytes_of(&*after);
         self.owned.insert(&after);
-        let news = before.as_ref().is_none_or(|before| after.differs(before));
+        let is_expected = self.is_expected(after.identity());
+        let news = is_expected || before.as_ref().is_none_or(|before| after.differs(before));
         news.then(|| Change {
             key: after.identity().key.clone(),
             before,
@@ -351,6 +376,7 @@ impl<R: Record> Records<R> {
         let before = self.entries.take(key)?.record;
         self.disown(&before);
         self.echoes.remove(key);
+        self.expected.remove(key);
         if self.entries.capacity() > 64 && self.entries.len() < self.entries.capacity() / 4 {
             self.shrink();
         }

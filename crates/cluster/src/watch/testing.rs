@@ -12,7 +12,7 @@ use std::{collections::VecDeque, convert::Infallible, io, sync::Arc, time::Durat
 use axum::body::Body;
 use futures::{StreamExt, channel::mpsc};
 use http::{Request, Response};
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 

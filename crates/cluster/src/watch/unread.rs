@@ -13,10 +13,9 @@ use std::{
     time::Duration,
 };
 
-use orkestra_core::{
+use orkestra_object::{
+    Identity, ObjectKey, Uid,
     decode::Version,
-    plan::ObjectKey,
-    reconcile::record::{Identity, Uid},
     value::{Key, Node},
 };
 use parking_lot::Mutex;
@@ -27,9 +26,9 @@ use crate::requests::Served;
 /// The shortest interval between reports of an object that changes often.
 const REST: Duration = Duration::from_mins(1);
 /// The most reports of one kind per [`REST`].
-pub(super) const MOST_REPORTS: usize = 30;
+pub(crate) const MOST_REPORTS: usize = 30;
 /// The most of them about one namespace, so that it leaves room for others.
-pub(super) const MOST_OF_NAMESPACE: usize = 10;
+pub(crate) const MOST_OF_NAMESPACE: usize = 10;
 
 /// Receives reports of unreadable objects, besides the log.
 pub trait Report: Send + Sync {
@@ -58,7 +57,7 @@ impl Reports {
 }
 
 /// The unreadable objects of one informer.
-pub(super) struct Unread {
+pub(crate) struct Unread {
     served: Served,
     reports: Reports,
     /// The number of objects, readable without the lock.
@@ -103,7 +102,7 @@ struct Interval {
 }
 
 impl Unread {
-    pub(super) fn new(served: Served, reports: Reports) -> Self {
+    pub(crate) fn new(served: Served, reports: Reports) -> Self {
         Self {
             served,
             reports,
@@ -113,7 +112,7 @@ impl Unread {
     }
 
     /// Adds an unreadable object.
-    pub(super) fn add(&self, id: &Identity, why: &str) {
+    pub(crate) fn add(&self, id: &Identity, why: &str) {
         if self.is_reported(id, why) {
             self.report(id, why);
         }
@@ -121,7 +120,7 @@ impl Unread {
 
     /// Reports objects that found no room, once there is room; returns when there is room for the next ones. It reads
     /// nothing but an atomic while there are no unreadable objects.
-    pub(super) fn report_waiting(&self) -> Option<Instant> {
+    pub(crate) fn report_waiting(&self) -> Option<Instant> {
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -136,7 +135,7 @@ impl Unread {
     }
 
     /// Reports an object whose identity is not completely readable.
-    pub(super) fn add_nameless(&self, object: &Node, why: &str) {
+    pub(crate) fn add_nameless(&self, object: &Node, why: &str) {
         let namespace = object.meta_text("namespace").map(Key::from);
         let has_room = self
             .known
@@ -148,7 +147,7 @@ impl Unread {
     }
 
     /// Removes an object that is readable again, or gone.
-    pub(super) fn remove(&self, key: &ObjectKey) {
+    pub(crate) fn remove(&self, key: &ObjectKey) {
         if self.count.load(Ordering::Relaxed) > 0 {
             let mut known = self.known.lock();
             known.objects.remove(key);
@@ -157,12 +156,12 @@ impl Unread {
     }
 
     /// Starts a list.
-    pub(super) fn list_begin(&self) {
+    pub(crate) fn list_begin(&self) {
         self.known.lock().list += 1;
     }
 
     /// Ends a list: objects that it lacks are gone.
-    pub(super) fn list_end(&self) {
+    pub(crate) fn list_end(&self) {
         let mut known = self.known.lock();
         let list = known.list;
         known.objects.retain(|_, last| last.list == list);

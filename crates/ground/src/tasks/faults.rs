@@ -40,7 +40,7 @@ static POINTS: LazyLock<Option<Arc<Points>>> = LazyLock::new(|| {
 });
 
 /// Runs `work`, and panics instead once a fault hits the task.
-pub(super) async fn struck<F, T>(task: Task, of: &str, mut work: Pin<Box<F>>) -> T
+pub(crate) async fn struck<F, T>(task: Task, of: &str, mut work: Pin<Box<F>>) -> T
 where
     F: Future<Output = T> + ?Sized,
 {
@@ -59,7 +59,7 @@ where
 }
 
 /// Panics if a test requested it. For code that is not a task of its own.
-pub(super) fn point(name: &str, of: &str) {
+pub(crate) fn point(name: &str, of: &str) {
     if let Some(points) = &*POINTS
         && points.0.lock().take(name, of).is_some()
     {

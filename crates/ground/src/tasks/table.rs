@@ -69,9 +69,8 @@ tasks! {
     Autoscaler, "autoscaler", Restart, false, "Adjusts the workers of one operator.";
     Worker, "worker", Restart, false, "Runs reconcile passes of one operator, one at a time.";
     ExternalCall, "external-call", Finish, false, "Makes one `external` call. A failed call returns a response with an error.";
-    ExternalConnection, "external-connection", Finish, false, "Runs the connection of one `external` call.";
+    OutboundConnection, "outbound-connection", Finish, false, "Runs one connection to a server other than the API server: for an `external` call, a source or a registry.";
     SourceFetch, "source-fetch", Finish, false, "Fetches, unpacks or renders one source. A failed fetch is reported.";
-    SourceConnection, "source-connection", Finish, false, "Runs the connection of one request for a source.";
     ExternalRoots, "external-roots", Finish, false, "Reads the certificate authorities that this machine trusts.";
     OperatorStop, "operator-stop", Finish, false, "Waits until an operator has stopped, so that its kind can be used again.";
     OperatorRestart, "operator-restart", Restart, false, "Restarts a failed operator after its backoff.";
@@ -79,6 +78,7 @@ tasks! {
     Feed, "feed", Restart, true, "Watches Katalogs and Komposers.";
     Motifs, "motifs", Restart, true, "Watches Motifs.";
     Katalog, "katalog", Restart, false, "Handles one Katalog or Komposer: compiles and checks it, stores revisions, reports status.";
+    Compilation, "compilation", Finish, false, "Compiles one Katalog or Komposer. A failed one is refused, and its last revision stays.";
     Sources, "sources", Restart, false, "Fetches the sources of one Komposer, and follows its `ConfigMaps` and Katalogs.";
     Release, "release", Finish, false, "Releases a kind that a Katalog no longer declares. A failed release is retried.";
     Duty, "duty", Restart, true, "Starts and stops operators as this process gains and loses leadership.";
@@ -104,13 +104,13 @@ tasks! {
     Review, "review", Finish, false, "Evaluates one request to a webhook. A failed one is answered with an error.";
     WebhookCertificate, "webhook-certificate", Restart, true, "Renews and rotates the certificate of the webhooks.";
     WebhookConfigurations, "webhook-configurations", Restart, true, "Writes webhook configurations, policies and conversions, and restores them.";
-    Plans, "plans", Restart, true, "Compiles Katalogs for `ork gateway`.";
+    WebhookWithdrawal, "webhook-withdrawal", Restart, false, "Removes what the webhooks registered at the API server and no longer serve.";
     Signals, "signals", Restart, true, "Waits for SIGTERM and SIGINT.";
     Heartbeat, "heartbeat", Restart, true, "Reports that a runtime, of the async workers or of leader election, makes progress.";
     Watchdog, "watchdog", Finish, false, "Logs, from a separate thread, that the async workers or leader election make no progress.";
 }
 
-/// Renders `docs/tasks.md` from the table.
+/// Renders `docs/operate/tasks.md` from the table.
 pub fn markdown() -> String {
     let mut text = String::from(INTRODUCTION);
     for task in Task::ALL {

@@ -66,10 +66,10 @@ pub fn counts(task: Task) -> Counts {
 
 /// Counts a task as running until it is dropped.
 #[derive(Debug)]
-pub(super) struct Running(Task);
+pub(crate) struct Running(Task);
 
 impl Running {
-    pub(super) fn new(task: Task) -> Self {
+    pub(crate) fn new(task: Task) -> Self {
         let tally = TaskCounters::of(task);
         tally.started.fetch_add(1, Ordering::Relaxed);
         tally.running.fetch_add(1, Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl Drop for Running {
 }
 
 /// Counts a failure of a task.
-pub(super) fn failed(task: Task, error: &str) {
+pub(crate) fn failed(task: Task, error: &str) {
     let tally = TaskCounters::of(task);
     tally.failures.fetch_add(1, Ordering::Relaxed);
     if task.is_vital() {
@@ -95,7 +95,7 @@ pub(super) fn failed(task: Task, error: &str) {
 }
 
 /// Counts a restart of a failed task.
-pub(super) fn restarted(task: Task) {
+pub(crate) fn restarted(task: Task) {
     let tally = TaskCounters::of(task);
     tally.restarts.fetch_add(1, Ordering::Relaxed);
     if task.is_vital() {
@@ -104,7 +104,7 @@ pub(super) fn restarted(task: Task) {
 }
 
 /// Returns the vital tasks that have been failing for longer than `patience`, with the last error of each.
-pub(super) fn failing(patience: Duration) -> Vec<(Task, String)> {
+pub(crate) fn failing(patience: Duration) -> Vec<(Task, String)> {
     let vital = Task::ALL.iter().filter(|task| task.is_vital());
     let failing = vital.filter_map(|task| {
         let error = TaskCounters::of(*task)

@@ -212,15 +212,6 @@ mod tests {
         let (release, blocked) = one;
         let blocked = Arc::new(Mutex::new(blocked));
         runtime.block_on(async { all.follow("the async workers") });
-        std::thread::sleep(Duration::from_millis(100));
-        assert_eq!(vitals.check(), Ok(()));
-        for _ in 0..2 {
-            let blocked = Arc::clone(&blocked);
-            runtime.spawn(async move {
-                // Blocks until the sender is dropped.
-                let _ = blocked.lock().recv();
-            });
-        }
         let until = |wanted: bool| {
             let start = Instant::now();
             while vitals.check().is_ok() != wanted {
@@ -228,6 +219,14 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(20));
             }
         };
+        until(true);
+        for _ in 0..2 {
+            let blocked = Arc::clone(&blocked);
+            runtime.spawn(async move {
+                // Blocks until the sender is dropped.
+                let _ = blocked.lock().recv();
+            });
+        }
         until(false);
         let why = vitals.check().unwrap_err();
         assert!(

@@ -86,7 +86,7 @@ impl Client {
 }
 
 /// Returns the layers by the names of their files.
-pub(super) fn files(manifest: &Manifest) -> Result<Vec<(String, Descriptor)>, String> {
+pub(crate) fn files(manifest: &Manifest) -> Result<Vec<(String, Descriptor)>, String> {
     let mut files: Vec<(String, Descriptor)> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     let mut total = 0_u64;
@@ -124,7 +124,7 @@ pub(super) fn files(manifest: &Manifest) -> Result<Vec<(String, Descriptor)>, St
 }
 
 /// Returns the kind of an artifact from its type, which must agree with its files.
-pub(super) fn kind(manifest: &Manifest, files: &[(String, Descriptor)]) -> Result<Kind, String> {
+pub(crate) fn kind(manifest: &Manifest, files: &[(String, Descriptor)]) -> Result<Kind, String> {
     // Without an artifact type, the type of the configuration applies. Source: OCI image specification, "Guidelines for
     // Artifact Usage".
     let type_ = manifest

@@ -134,6 +134,14 @@ pub fn check_name(name: &str) -> Result<(), String> {
             && !part.ends_with(['.', ' '])
             && !DEVICES.contains(&&*stem)
     };
+    // As in `walk`: tools read hidden files by default, and no reader sees them.
+    let is_hidden = |part: &str| part.starts_with('.') && part != "." && part != "..";
+    if name.split('/').any(is_hidden) {
+        let shown = crate::manifest::short(name);
+        return Err(format!(
+            "`{shown}` is a hidden file, which an artifact does not contain"
+        ));
+    }
     let is_text = |c: char| !c.is_control() && !"\\:*?\"<>|".contains(c);
     if name.len() <= MOST_NAME && name.split('/').all(is_plain) && name.chars().all(is_text) {
         return Ok(());
@@ -148,13 +156,7 @@ mod tests {
 
     #[test]
     fn names_that_lead_out_of_the_folder_are_refused() {
-        for name in [
-            "katalog.yaml",
-            "manifests/a.yaml",
-            "a/b/c.d",
-            "..a",
-            "intent.json",
-        ] {
+        for name in ["katalog.yaml", "manifests/a.yaml", "a/b/c.d", "intent.json"] {
             assert_eq!(check_name(name), Ok(()), "{name}");
         }
         for name in [
@@ -162,6 +164,9 @@ mod tests {
             ".",
             "..",
             "../x",
+            "..a",
+            ".envrc",
+            "a/.git/config",
             "a/../x",
             "/etc/passwd",
             "a//b",

@@ -23,7 +23,7 @@ struct HelperOutput {
 }
 
 /// Returns a helper's credential for a registry.
-pub(super) async fn ask(helper: &str, key: &str) -> Result<Option<Credential>, Error> {
+pub(crate) async fn ask(helper: &str, key: &str) -> Result<Option<Credential>, Error> {
     let Some(answer) = run(helper, "get", key).await? else {
         return Ok(None);
     };
@@ -40,7 +40,7 @@ pub(super) async fn ask(helper: &str, key: &str) -> Result<Option<Credential>, E
 }
 
 /// Runs `docker-credential-NAME`; returns `None` if it has no credential. Source: docker-credential-helpers, "Development".
-pub(super) async fn run(helper: &str, action: &str, input: &str) -> Result<Option<Vec<u8>>, Error> {
+pub(crate) async fn run(helper: &str, action: &str, input: &str) -> Result<Option<Vec<u8>>, Error> {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !helper.bytes().all(is_name) {
         return Err(failed(

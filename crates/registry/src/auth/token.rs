@@ -3,7 +3,8 @@
 use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Uri, header};
+use http::{HeaderValue, Method, header};
+use orkestra_egress::Target;
 use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -58,7 +59,7 @@ impl Tokens {
 /// Source: docker's "Token Authentication Specification" (GET with Basic) and "Authenticate with `OAuth2`" (POST, for identity
 /// tokens).
 pub(crate) fn token_call(
-    realm: &Uri,
+    realm: &Target,
     service: Option<&str>,
     scope: &str,
     credential: Option<&Credential>,
@@ -79,14 +80,14 @@ pub(crate) fn token_call(
         return Ok((call.body("application/x-www-form-urlencoded", body), None));
     }
     let query = encode(&fields);
-    let joint = if realm.query().is_some() { "&" } else { "?" };
-    let url = if query.is_empty() {
-        realm.to_string()
+    let joint = if realm.path.contains('?') { "&" } else { "?" };
+    let path = if query.is_empty() {
+        realm.path.clone()
     } else {
-        format!("{realm}{joint}{query}")
+        format!("{}{joint}{query}", realm.path)
     };
-    let url = url
-        .parse()
+    let url = realm
+        .at(&path)
         .map_err(|_| malformed("its URL is too long".to_owned()))?;
     let authorization = match credential {
         Some(Credential::Basic { user, password }) => basic(user, password),
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_token_is_asked_for_with_the_credentials_in_their_own_way() {
-        let realm: Uri = "https://auth.example/token?a=b".parse().unwrap();
+        let realm = Target::parse("https://auth.example/token?a=b").unwrap();
         let user = Credential::Basic {
             user: "u".to_owned(),
             password: "p".to_owned(),
@@ -149,15 +150,15 @@ mod tests {
         let (call, authorization) =
             token_call(&realm, Some("reg"), "repository:a/b:pull,push", Some(&user)).unwrap();
         assert_eq!(
-            call.url.to_string(),
+            call.0.target.url(),
             "https://auth.example/token?a=b&service=reg&scope=repository%3Aa%2Fb%3Apull%2Cpush"
         );
         assert_eq!(authorization.unwrap(), "Basic dTpw");
         let identity = Credential::Identity("t&t".to_owned());
         let (call, authorization) = token_call(&realm, None, "", Some(&identity)).unwrap();
-        assert_eq!((call.method, authorization), (Method::POST, None));
+        assert_eq!((call.0.method, authorization), (Method::POST, None));
         assert_eq!(
-            call.body,
+            call.0.body,
             "grant_type=refresh_token&client_id=ork&refresh_token=t%26t"
         );
     }

@@ -16,7 +16,7 @@ use crate::Digest;
 /// The type of the manifest and of its layer, and media type of the bundle.
 pub const ARTIFACT_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 /// The common prefix of all versions of the type.
-pub(super) const ANY_VERSION: &str = "application/vnd.dev.sigstore.bundle";
+pub(crate) const ANY_VERSION: &str = "application/vnd.dev.sigstore.bundle";
 /// The type of the payload.
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 /// The valid types of a statement.
@@ -25,7 +25,7 @@ const STATEMENTS: [&str; 2] = [
     "https://in-toto.io/Statement/v0.1",
 ];
 /// The predicate of a statement that the subject is signed. Attestations have other predicates and are not signatures.
-pub(super) const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
+pub(crate) const PREDICATE: &str = "https://sigstore.dev/cosign/sign/v1";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -71,7 +71,7 @@ struct Digests {
 }
 
 /// Checks that the signer signed the bundle, and for this digest; returns the subject of its certificate, or the reason if not.
-pub(super) fn check(
+pub(crate) fn check(
     digest: &Digest,
     bytes: &[u8],
     signer: &Signer,
@@ -189,7 +189,7 @@ fn pae(payload_type: &str, payload: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(test)]
-pub(super) fn seal(payload_type: &str, statement: &serde_json::Value, key: &PrivateKey) -> Vec<u8> {
+pub(crate) fn seal(payload_type: &str, statement: &serde_json::Value, key: &PrivateKey) -> Vec<u8> {
     let payload = statement.to_string().into_bytes();
     let signature = key.sign(&pae(payload_type, &payload)).unwrap();
     let bundle = json!({

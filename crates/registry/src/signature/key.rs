@@ -113,7 +113,7 @@ impl PublicKey {
     }
 
     /// True if a signature in DER form is by this key and for these bytes.
-    pub(super) fn holds(&self, message: &[u8], signature: &[u8]) -> bool {
+    pub(crate) fn holds(&self, message: &[u8], signature: &[u8]) -> bool {
         let key = UnparsedPublicKey::new(&signature::ECDSA_P256_SHA256_ASN1, self.point);
         key.verify(message, signature).is_ok()
     }
@@ -196,7 +196,7 @@ impl PrivateKey {
     }
 
     /// Signs bytes; returns the signature in DER form.
-    pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
+    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let signature = self.0.sign(&SystemRandom::new(), message);
         signature
             .map(|signature| signature.as_ref().to_vec())

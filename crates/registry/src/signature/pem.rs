@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 const MOST_BYTES: usize = 64 * 1024;
 
 /// Returns the first block of a text: its label and its content.
-pub(super) fn read(text: &str) -> Option<(&str, Vec<u8>)> {
+pub(crate) fn read(text: &str) -> Option<(&str, Vec<u8>)> {
     if text.len() > MOST_BYTES {
         return None;
     }
@@ -18,7 +18,7 @@ pub(super) fn read(text: &str) -> Option<(&str, Vec<u8>)> {
 }
 
 /// Returns all blocks of a text of at most `most` bytes: their labels and contents; none if one is not valid.
-pub(super) fn read_all(text: &str, most: usize) -> Option<Vec<(&str, Vec<u8>)>> {
+pub(crate) fn read_all(text: &str, most: usize) -> Option<Vec<(&str, Vec<u8>)>> {
     if text.len() > most {
         return None;
     }

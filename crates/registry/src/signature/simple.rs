@@ -51,7 +51,7 @@ struct Image {
 }
 
 /// Returns what a layer says about the certificate of its signature.
-pub(super) fn annotations(layer: &Descriptor) -> Annotations {
+pub(crate) fn annotations(layer: &Descriptor) -> Annotations {
     let text = |name| layer.annotation(name).map(str::to_owned);
     Annotations {
         certificate: text(CERTIFICATE),
@@ -62,7 +62,7 @@ pub(super) fn annotations(layer: &Descriptor) -> Annotations {
 
 /// Checks that the signer signed the document, and for this digest; returns the subject of its certificate, or the reason if
 /// not.
-pub(super) fn check(
+pub(crate) fn check(
     digest: &Digest,
     payload: &[u8],
     (signature, annotations): (&str, &Annotations),

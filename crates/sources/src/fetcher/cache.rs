@@ -14,11 +14,11 @@ const MOST_BYTES: usize = 64 << 20;
 const MOST_INDEXES: usize = 16;
 
 /// The identity of a source, with its credentials and requirements, as a hash.
-pub(super) type CacheKey = [u8; 32];
+pub(crate) type CacheKey = [u8; 32];
 
 /// The validators of conditional requests: a source with equal ones is unchanged.
 #[derive(Clone, Debug)]
-pub(super) enum Validators {
+pub(crate) enum Validators {
     /// Headers of a conditional request.
     HttpClient(Validator),
     /// The digest of an artifact.
@@ -36,22 +36,22 @@ pub(super) enum Validators {
 
 /// A source that was fetched.
 #[derive(Clone)]
-pub(super) struct CachedSource {
-    pub(super) state: Validators,
-    pub(super) artifact: Arc<Artifact>,
+pub(crate) struct CachedSource {
+    pub(crate) state: Validators,
+    pub(crate) artifact: Arc<Artifact>,
 }
 
 /// The index of a chart repository.
 #[derive(Clone)]
-pub(super) struct CachedIndex {
-    pub(super) validator: Validator,
-    pub(super) index: Arc<RepositoryIndex>,
+pub(crate) struct CachedIndex {
+    pub(crate) validator: Validator,
+    pub(crate) index: Arc<RepositoryIndex>,
     /// The repository, after redirects.
-    pub(super) from: orkestra_guard::Target,
+    pub(crate) from: orkestra_egress::Target,
 }
 
 #[derive(Default)]
-pub(super) struct Cache {
+pub(crate) struct Cache {
     sources: HashMap<CacheKey, (u64, CachedSource)>,
     indexes: HashMap<CacheKey, (u64, CachedIndex)>,
     bytes: usize,
@@ -59,14 +59,14 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn get(&mut self, key: &CacheKey) -> Option<CachedSource> {
+    pub(crate) fn get(&mut self, key: &CacheKey) -> Option<CachedSource> {
         self.turn += 1;
         let (used, known) = self.sources.get_mut(key)?;
         *used = self.turn;
         Some(known.clone())
     }
 
-    pub(super) fn put(&mut self, key: CacheKey, known: CachedSource) {
+    pub(crate) fn put(&mut self, key: CacheKey, known: CachedSource) {
         self.turn += 1;
         self.bytes += size(&known.artifact);
         if let Some((_, old)) = self.sources.insert(key, (self.turn, known)) {
@@ -83,14 +83,14 @@ impl Cache {
         }
     }
 
-    pub(super) fn index(&mut self, key: &CacheKey) -> Option<CachedIndex> {
+    pub(crate) fn index(&mut self, key: &CacheKey) -> Option<CachedIndex> {
         self.turn += 1;
         let (used, known) = self.indexes.get_mut(key)?;
         *used = self.turn;
         Some(known.clone())
     }
 
-    pub(super) fn put_index(&mut self, key: CacheKey, known: CachedIndex) {
+    pub(crate) fn put_index(&mut self, key: CacheKey, known: CachedIndex) {
         self.turn += 1;
         self.indexes.insert(key, (self.turn, known));
         while self.indexes.len() > MOST_INDEXES {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use orkestra_core::value::Node;
-use orkestra_guard::Target;
+use orkestra_egress::Target;
+use orkestra_object::value::Node;
 use orkestra_registry::{Reference, Repository};
 use sha2::{Digest as _, Sha256};
 
@@ -12,8 +12,8 @@ use super::{
     name, same, timed_out,
 };
 use crate::{
-    Artifact, Error, Source, ValuesFile, Verified,
-    artifact::{digest, text},
+    Artifact, Error, Fetched, Source, ValuesFile, Verified,
+    artifact::text,
     fetcher::repository::{FileSelection, normal},
     helm::{self, PackedChart, RepositoryIndex, ValuesText},
     http::{HttpRequest, HttpResponse, without_query},
@@ -71,7 +71,7 @@ impl Fetcher {
         }
     }
 
-    pub(super) async fn helm(&self, job: FetchJob<'_>) -> FetchResult {
+    pub(crate) async fn helm(&self, job: FetchJob<'_>) -> FetchResult {
         let Source::Helm {
             repo,
             chart,
@@ -131,7 +131,7 @@ impl Fetcher {
             let why = "it renders no document of Orkestra's kinds";
             return Err(Error::Malformed(what, why.to_owned()));
         }
-        let digest = digest(&rendered.documents);
+        let digest = Artifact::digest_of(&rendered.documents);
         let state = state.unwrap_or(Validators::Chart(identity));
         let revision = if version.is_empty() {
             rendered.version
@@ -160,14 +160,17 @@ impl Fetcher {
         files: &[ValuesFile],
     ) -> Result<(Vec<ValuesText>, String), Error> {
         let mut values = Vec::new();
-        let mut marks = Sha256::new();
+        let mut texts = Vec::new();
         for file in files {
             match file {
                 ValuesFile::InChart(name) => {
                     values.push(ValuesText::InChart(normal(repo, name)?));
                 }
                 ValuesFile::Text(name, text) => {
-                    marks.update(text);
+                    texts.push(Fetched {
+                        name: name.clone(),
+                        text: text.clone(),
+                    });
                     values.push(ValuesText::Text(name.clone(), text.clone()));
                 }
                 ValuesFile::Url(url) => {
@@ -179,13 +182,15 @@ impl Fetcher {
                     let name = without_query(url).to_owned();
                     let text =
                         text("it", body).map_err(|why| Error::Malformed(name.clone(), why))?;
-                    marks.update(&text);
+                    texts.push(Fetched {
+                        name: name.clone(),
+                        text: text.clone(),
+                    });
                     values.push(ValuesText::Text(name, text));
                 }
             }
         }
-        let marks: [u8; 32] = marks.finalize().into();
-        Ok((values, format!("{marks:x?}")))
+        Ok((values, Artifact::digest_of(&texts)))
     }
 
     async fn of_registry(
@@ -203,7 +208,7 @@ impl Fetcher {
             "" => repository,
             chart => repository.child(chart).map_err(|why| wrong(&why))?,
         };
-        let client = self.client(job.credential).await?;
+        let client = self.client(job.credential)?;
         let tag = if helm::is_exact(version) {
             version.trim().replace('+', "_")
         } else {

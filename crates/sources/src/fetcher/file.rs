@@ -5,12 +5,12 @@ use std::{path::Path, sync::Arc};
 use super::{CachedSource, FetchJob, FetchResult, Fetcher, Validators, blocking, no_files, same};
 use crate::{
     Artifact, Error, Fetched,
-    artifact::{digest, text},
+    artifact::text,
     http::{HttpRequest, HttpResponse, without_query},
 };
 
 impl Fetcher {
-    pub(super) async fn path(&self, path: &Path) -> FetchResult {
+    pub(crate) async fn path(&self, path: &Path) -> FetchResult {
         let shown = path.display().to_string();
         if !self.0.local {
             return Err(no_files(&shown));
@@ -29,7 +29,7 @@ impl Fetcher {
         Ok(Some(CachedSource {
             state: Validators::Chart(String::new()),
             artifact: Arc::new(Artifact {
-                digest: digest(&documents),
+                digest: Artifact::digest_of(&documents),
                 url: shown,
                 documents,
                 ..Artifact::default()
@@ -37,7 +37,7 @@ impl Fetcher {
         }))
     }
 
-    pub(super) async fn file(&self, job: FetchJob<'_>, url: &str) -> FetchResult {
+    pub(crate) async fn file(&self, job: FetchJob<'_>, url: &str) -> FetchResult {
         let what = without_query(url).to_owned();
         if !url.contains("://") {
             return Err(no_files(&what));
@@ -64,7 +64,7 @@ impl Fetcher {
             name: String::new(),
             text,
         }];
-        let digest = digest(&documents);
+        let digest = Artifact::digest_of(&documents);
         let state = Validators::HttpClient(validator);
         if let Some(same) = same(job, &digest, &state) {
             return Ok(Some(same));

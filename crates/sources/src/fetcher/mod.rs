@@ -8,14 +8,13 @@ mod repository;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use orkestra_egress::{self as egress, Target, Variables};
 use orkestra_ground::{
     Clock,
     tasks::{self, Task},
 };
-use orkestra_guard::{Dialler, Target, Variables, kind_of_address};
 use orkestra_registry::{self as registries, Client, Keychain, Reference, Repository};
 use parking_lot::Mutex;
-use rustls::pki_types::CertificateDer;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
@@ -44,7 +43,8 @@ pub struct Fetcher(Arc<Inner>);
 
 struct Inner {
     http: HttpClient,
-    roots: Vec<CertificateDer<'static>>,
+    /// The same client for registries, which get several requests in a row.
+    registries: egress::Client,
     variables: Variables,
     policy: Policy,
     plain_http: bool,
@@ -61,7 +61,7 @@ struct Inner {
 
 /// A fetch: its source with what belongs to it.
 #[derive(Clone, Copy)]
-struct FetchJob<'a> {
+pub(crate) struct FetchJob<'a> {
     source: &'a Source,
     credential: Option<&'a Credential>,
     pin: Option<&'a Pin>,
@@ -88,13 +88,10 @@ impl Fetcher {
             limits,
             clock,
         } = options;
-        let dialler = Dialler::new(guard, resolver).with_roots(roots.clone());
+        let client = egress::Client::new(guard, resolver).with_roots(roots);
         Self(Arc::new(Inner {
-            http: HttpClient {
-                dialler: Arc::new(dialler),
-                limits,
-            },
-            roots,
+            registries: client.clone().keeping(),
+            http: HttpClient { client, limits },
             variables,
             policy,
             plain_http,
@@ -201,7 +198,7 @@ impl Fetcher {
             let digest = pin.digest.parse().map_err(|why| wrong(&why))?;
             reference.digest.get_or_insert(digest);
         }
-        let client = self.client(job.credential).await?;
+        let client = self.client(job.credential)?;
         let known = match job.known.map(|known| &known.state) {
             Some(Validators::Registry(digest)) => Some(digest),
             _ => None,
@@ -250,7 +247,7 @@ impl Fetcher {
 
     /// Judges a source that cannot carry a signature.
     fn unsigned(&self, url: &str) -> Result<Verified, Error> {
-        match self.0.policy.of_url(url) {
+        match self.0.policy.of_url(url)? {
             Some(trust) => trust.unsigned(without_query(url)),
             None => Ok(Verified::NotRequired),
         }
@@ -270,7 +267,7 @@ impl Fetcher {
     }
 
     /// Returns the client for registries with these credentials, or with the process's own.
-    async fn client(&self, credential: Option<&Credential>) -> Result<Client, Error> {
+    fn client(&self, credential: Option<&Credential>) -> Result<Client, Error> {
         let key = credential.map(Credential::mark);
         let clients = || self.0.clients.lock();
         if let Some(client) = clients().get(&key) {
@@ -280,23 +277,12 @@ impl Fetcher {
             Some(credential) => credential.keychain()?,
             None => self.0.keychain.clone(),
         };
-        let limits = &self.0.http.limits;
-        let options = registries::Options {
+        let client = Client::new(registries::Options {
             plain_http: self.0.plain_http,
-            roots: self.0.roots.clone(),
             keychain,
-            limits: registries::Limits {
-                patience: limits.patience,
-                slowest: limits.slowest,
-            },
-            closed: kind_of_address,
-            dial: Some(Arc::new(registry::GuardedDial {
-                dialler: self.0.http.dialler.clone(),
-                patience: limits.patience,
-            })),
-        };
-        // Reads the machine's certificates.
-        let client = blocking("a registry", || Client::new(options)).await?;
+            limits: self.0.http.limits.durations(),
+            egress: self.0.registries.clone(),
+        });
         let mut clients = clients();
         if clients.len() >= MOST_CLIENTS {
             clients.clear();

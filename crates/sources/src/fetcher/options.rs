@@ -1,8 +1,8 @@
 //! The options of a fetcher.
 
+use orkestra_egress::{Guard, Resolver, Variables};
 use orkestra_ground::Clock;
-use orkestra_guard::{Guard, Resolver, Variables};
-use orkestra_registry::{DEFAULT_KATALOGS, DEFAULT_MOTIFS, Keychain};
+use orkestra_registry::Keychain;
 use rustls::pki_types::CertificateDer;
 
 use crate::{Limits, Policy};
@@ -23,9 +23,9 @@ pub struct Options {
     pub plain_http: bool,
     /// Credentials of registries, for sources without their own.
     pub keychain: Keychain,
-    /// Where the short names of Katalogs are: `ORK_REGISTRY`.
+    /// Where the short names of Katalogs are: `ORK_REGISTRY`. If empty, there are none.
     pub katalogs: String,
-    /// Where the short names of Motifs are: `ORK_MOTIFS_REGISTRY`.
+    /// Where the short names of Motifs are: `ORK_MOTIFS_REGISTRY`. If empty, there are none.
     pub motifs: String,
     /// Whether files and repositories of this machine may be read.
     pub local: bool,
@@ -46,8 +46,8 @@ impl Options {
             policy: Policy::default(),
             plain_http: false,
             keychain: Keychain::anonymous(),
-            katalogs: DEFAULT_KATALOGS.to_owned(),
-            motifs: DEFAULT_MOTIFS.to_owned(),
+            katalogs: String::new(),
+            motifs: String::new(),
             local: false,
             limits: Limits::default(),
             clock: Clock::system(),

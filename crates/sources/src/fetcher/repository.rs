@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use super::{CachedSource, FetchJob, FetchResult, Fetcher, Validators, blocking, same};
 use crate::{
     Artifact, Error, Fetched,
-    artifact::{digest, is_yaml, text},
+    artifact::{is_yaml, text},
     git::{self, Blob, ObjectId, Objects, Remote, RepositoryLocation, WalkError, WalkLimits},
     http::without_query,
 };
@@ -17,23 +17,23 @@ const MOST_BESIDE_BYTES: usize = 4 << 20;
 
 /// What is wanted of a commit.
 #[derive(Clone)]
-pub(super) struct FileSelection {
+pub(crate) struct FileSelection {
     /// The file or folder.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// Whether all files are wanted, or only documents.
-    pub(super) whole: bool,
+    pub(crate) whole: bool,
 }
 
 /// A commit and the files that are wanted of it.
-pub(super) struct Checkout {
-    pub(super) base: Option<String>,
-    pub(super) commit: ObjectId,
+pub(crate) struct Checkout {
+    pub(crate) base: Option<String>,
+    pub(crate) commit: ObjectId,
     /// `None` if the commit is the known one.
-    pub(super) files: Option<Vec<Blob>>,
+    pub(crate) files: Option<Vec<Blob>>,
 }
 
 impl Fetcher {
-    pub(super) async fn git(
+    pub(crate) async fn git(
         &self,
         job: FetchJob<'_>,
         url: &str,
@@ -62,13 +62,13 @@ impl Fetcher {
                 .map_err(|why| Error::Malformed(without_query(url).to_owned(), why))?;
             documents.push(Fetched { name: path, text });
         }
-        let digest = digest(&documents);
+        let digest = Artifact::digest_of(&documents);
         let state = Validators::Git {
             base,
             commit,
             marks: String::new(),
         };
-        let revision = if name == commit.to_string() {
+        let revision = if commit == name {
             name.to_owned()
         } else {
             format!("{name}@{commit}")
@@ -89,7 +89,7 @@ impl Fetcher {
     }
 
     /// Returns the files of a commit, unless it is the known one.
-    pub(super) async fn checkout(
+    pub(crate) async fn checkout(
         &self,
         job: FetchJob<'_>,
         url: &str,
@@ -204,9 +204,8 @@ impl Fetcher {
         let bytes = remote.fetch(commit).await?;
         let (limits, what) = (http.limits, without_query(url).to_owned());
         let read = move || {
-            let mut pack = git::Pack::read(&bytes, &limits)
+            let mut pack = git::Pack::read(bytes, &limits)
                 .map_err(|why| Error::Malformed(what.clone(), why))?;
-            drop(bytes);
             walk(&mut pack, &what, commit, &wanted, &limits)
         };
         let files = blocking(without_query(url), read).await??;
@@ -225,12 +224,14 @@ fn walk_limits(whole: bool, limits: &crate::Limits) -> WalkLimits {
             files: 10_000,
             file: limits.chart,
             bytes: 2 * limits.chart,
+            folders: limits.objects,
         }
     } else {
         WalkLimits {
             files: limits.files,
             file: limits.document,
             bytes: limits.documents,
+            folders: limits.objects,
         }
     }
 }
@@ -297,7 +298,7 @@ fn walk(
 }
 
 /// Returns a path without `.` and empty parts.
-pub(super) fn normal(url: &str, path: &str) -> Result<String, Error> {
+pub(crate) fn normal(url: &str, path: &str) -> Result<String, Error> {
     let wrong = || {
         let why = format!("`{path}` is not a path in the repository");
         Error::Invalid(without_query(url).to_owned(), why)

@@ -2,16 +2,21 @@
 //!
 //! ```text
 //!  https://…  ── protocol (version 2): ls-refs, fetch with depth 1 ──► pack ──► Objects ─┐
-//!  file://…   ── local: refs, loose objects, packs ───────────────────────────► Objects ─┴─ tree ──► files below a path
+//!  file://…   ── local: references, loose objects, packs ─────────────────────► Objects ─┴─ tree ──► files below a path
 //! ```
 //!
-//! Guarantees: nothing is written to disk and no program is run. A pack is limited in bytes, objects and deltas. The content of
-//! every used object is checked against its identifier. Links and submodules are not followed.
+//! gitoxide's crates know Git's formats: `gix-protocol` the messages, `gix-pack` entries and deltas, `gix-object` commits, tags and
+//! trees, `gix-hash` SHA-1 with collision detection, `gix-ref` and `gix-odb` the repository in a folder. The connections, the limits
+//! and the walk over the tree are here.
+//!
+//! Guarantees: nothing is written to disk and no program is run. A pack is limited in bytes, objects and deltas, and the walk in
+//! folders, depth and bytes. The content of every used object is checked against its identifier. Links and submodules are not
+//! followed. The paths of files are UTF-8 without control characters, and each is there once.
 
 mod local;
 mod object;
+mod outbox;
 mod pack;
-mod packet;
 mod protocol;
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,8 @@ mod version;
 use orkestra_charts::{
     Budget, Capabilities, Chart, Release, archive, merge_values, read_values, render,
 };
-use orkestra_core::{
-    api::names::{API_VERSION, OLD_API_VERSION},
-    value::Node,
-};
+use orkestra_language::api::names::{API_VERSION, OLD_API_VERSION};
+use orkestra_object::value::Node;
 
 pub(crate) use index::RepositoryIndex;
 
@@ -82,7 +80,11 @@ pub(crate) fn rendered(
     if !matches!(values, Node::Null) {
         merge_values(&mut merged, values);
     }
-    let release = Release::new(&chart.metadata().name);
+    // What a source draws is merged into a document that others can read or render again: it is no secret.
+    let release = Release {
+        seed: None,
+        ..Release::new(&chart.metadata().name)
+    };
     let capabilities = Capabilities::default();
     let budget = Budget::default();
     let rendered = render(&chart, &merged, &release, &capabilities, &budget).map_err(wrong)?;
@@ -215,6 +217,71 @@ mod tests {
         }
         let tags = ["1.0.0", "1.1.0_build.2", "latest"].map(str::to_owned);
         assert_eq!(select_tag("^1", &tags).unwrap(), "1.1.0_build.2");
+    }
+
+    /// Renders a chart whose Katalog has `value` as a field.
+    fn with_value(value: &str) -> Result<String, String> {
+        let template = format!(
+            "apiVersion: orkestra.orkspace.io/v1\nkind: Katalog\nmetadata: {{name: k}}\nspec: {{value: {value:?}}}\n"
+        );
+        let template = template.replace("\\\"", "\"");
+        let chart = [
+            ("Chart.yaml", "apiVersion: v2\nname: pond\nversion: 1.0.0\n"),
+            (
+                "templates/_own.tpl",
+                "{{ define \"own.password\" }}{{ randAlphaNum 8 }}{{ end }}",
+            ),
+            ("templates/all.yaml", &*template),
+        ];
+        let files = chart.map(|(path, text)| Blob {
+            path: path.to_owned(),
+            data: text.into(),
+        });
+        let packed = PackedChart::Files(files.into());
+        let rendered = rendered("pond", packed, &[], &Node::Null, &Limits::default());
+        let rendered = rendered.map_err(|error| orkestra_ground::chain(&error))?;
+        Ok(rendered.documents[0].text.clone())
+    }
+
+    #[test]
+    fn a_chart_that_is_a_source_draws_no_random_values() {
+        for call in [
+            "randAlphaNum 32",
+            "randAlpha 8",
+            "randNumeric 8",
+            "randAscii 8",
+            "randBytes 16 | b64enc",
+            "uuidv4",
+            "randInt 0 99",
+            "shuffle `abcdef`",
+            "genPrivateKey `ed25519`",
+            "(genCA `ca` 1).Key",
+            "(genSelfSignedCert `c` nil nil 1).Cert",
+            "include `own.password` .",
+            "tpl `{{ randAlphaNum 8 }}` .",
+            "`x` | repeat 2 | print (uuidv4)",
+        ] {
+            let error = with_value(&format!("{{{{ {call} }}}}")).unwrap_err();
+            assert!(
+                error.contains("random values are not available"),
+                "{call}: {error}"
+            );
+        }
+        for call in [
+            "derivePassword 1 `long` `a` `b` `c`",
+            "bcrypt `a`",
+            "htpasswd `a` `b`",
+            "genCAWithKey `a` 1 `k`",
+        ] {
+            let error = with_value(&format!("{{{{ {call} }}}}")).unwrap_err();
+            assert!(error.contains("is not supported"), "{call}: {error}");
+        }
+        assert!(
+            with_value("{{ sha256sum `a` }}")
+                .unwrap()
+                .contains("ca978112")
+        );
+        assert!(with_value("{{ if false }}{{ randAlphaNum 8 }}{{ end }}x").is_ok());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Versions of charts, selected as helm does.
 
-use orkestra_core::template::go::{parse_version, satisfies};
+use orkestra_template::go::{parse_version, satisfies};
 use semver::Version;
 
 /// Returns the position of the version that `wanted` selects: the one spelled so, else the highest that satisfies it as a range.
@@ -8,7 +8,7 @@ use semver::Version;
 ///
 /// # Errors
 /// A sentence with the reason.
-pub(super) fn select<'a>(
+pub(crate) fn select<'a>(
     wanted: &str,
     versions: impl IntoIterator<Item = &'a str>,
 ) -> Result<usize, String> {

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use flate2::{Compression, write::GzEncoder};
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
 use orkestra_registry::Digest;
 use orkestra_sources::{Credential, Error, Source, ValuesFile};
 use parking_lot::Mutex;

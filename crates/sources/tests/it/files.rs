@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use orkestra_guard::{Guard, Resolver, Target};
+use orkestra_egress::{Guard, Resolver, Target};
 use orkestra_sources::{Credential, Error, Pin, Source};
 
 use crate::{

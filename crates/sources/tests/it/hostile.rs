@@ -3,7 +3,7 @@
 use std::{io::Write as _, sync::Arc, time::Instant};
 
 use flate2::{Compression, write::GzEncoder};
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
 use orkestra_registry::Digest;
 use orkestra_sources::{Document, Source};
 
@@ -25,7 +25,7 @@ fn helm(repo: String) -> Source {
     }
 }
 
-async fn error_of(source: &Source) -> String {
+pub(crate) async fn error_of(source: &Source) -> String {
     let started = Instant::now();
     let fetcher = fetcher(|options| options.limits = short());
     let error = fetcher.fetch(source, None, None).await.unwrap_err();
@@ -309,69 +309,4 @@ async fn manifests_and_blobs_that_lie_are_refused() {
         error.contains("169.254.169.254") && error.contains("--source-allow"),
         "{error}"
     );
-}
-
-#[tokio::test]
-async fn git_servers_that_lie_are_refused() {
-    let line = |text: &str| format!("{:04x}{text}\n", text.len() + 5);
-    let capabilities = format!("{}{}0000", line("version 2"), line("fetch=shallow"));
-    let id = "0123456789012345678901234567890123456789";
-    let tip = format!("{}0000", line(&format!("{id} refs/heads/main")));
-    let pack = |bytes: &[u8]| {
-        let mut framed = line("packfile").into_bytes();
-        framed.extend(format!("{:04x}\u{1}", bytes.len() + 5).as_bytes());
-        framed.extend(bytes);
-        framed.extend(b"0000");
-        framed
-    };
-    let mut empty = b"PACK\0\0\0\x02\0\0\0\0".to_vec();
-    let sum = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, &empty);
-    empty.extend(sum.as_ref());
-    let mut huge = b"PACK\0\0\0\x02\xff\xff\xff\xff".to_vec();
-    let sum = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, &huge);
-    huge.extend(sum.as_ref());
-    for (capabilities, tip, why) in [
-        ("<html>", &*tip, "packet format"),
-        (&*line("version 1"), &*tip, "version 2"),
-        (&*capabilities, "0000", "the branch or tag main"),
-        (
-            &*capabilities,
-            &*line("ERR planted"),
-            "the server says: planted",
-        ),
-    ] {
-        let error = git_error(capabilities, tip, Vec::new()).await;
-        assert!(error.contains(why), "{why}: {error}");
-    }
-    for (pack, why) in [
-        (b"0000".to_vec(), "sent no pack"),
-        (pack(&empty[..20]), "malformed"),
-        (pack(&empty), "is not in the pack"),
-        (pack(&huge), "more than 100000"),
-        (pack(&[&empty[..31], b"x"].concat()), "checksum"),
-        (
-            pack(b"no pack at all, but long enough to be one"),
-            "version 2",
-        ),
-    ] {
-        let error = git_error(&capabilities, &tip, pack).await;
-        assert!(error.contains(why), "{why}: {error}");
-    }
-}
-
-/// Returns the error of a Git server with these answers.
-async fn git_error(capabilities: &str, tip: &str, pack: Vec<u8>) -> String {
-    let (capabilities, tip) = (capabilities.to_owned(), tip.to_owned());
-    let server = Server::start(move |request| match &*request.method {
-        "GET" => ok("", &capabilities),
-        _ if request.body.windows(7).any(|word| word == b"ls-refs") => ok("", &tip),
-        _ => ok("", &pack),
-    })
-    .await;
-    let source = Source::Git {
-        url: server.url("/r.git"),
-        reference: "main".to_owned(),
-        path: "katalog.yaml".to_owned(),
-    };
-    error_of(&source).await
 }

@@ -9,14 +9,17 @@
 mod charts;
 mod files;
 mod hostile;
+mod hostile_git;
 mod keyless;
 mod repositories;
+mod repository;
+mod repository_names;
 mod server;
 mod signatures;
 
 use std::time::Duration;
 
-use orkestra_guard::{Guard, Resolver};
+use orkestra_egress::{Guard, Resolver};
 use orkestra_sources::{Fetcher, Limits, Options};
 
 /// Returns a fetcher that may connect to loopback addresses, with a resolver without names and with short time limits.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use orkestra_registry::{
-    Client, Descriptor, Digest, Keychain, Limits, Options, Reference, Repository,
+    Client, Descriptor, Digest, Keychain, Options, Reference, Repository,
     artifact::{self, File, Kind, Summary},
     signature::{PrivateKey, sign_bundle},
 };
@@ -24,7 +24,7 @@ struct Store {
     manifests: BTreeMap<String, (String, Vec<u8>)>,
 }
 
-pub(super) async fn registry() -> Server {
+pub(crate) async fn registry() -> Server {
     let store = Mutex::new(Store::default());
     Server::start(move |request| store.lock().answer(request)).await
 }
@@ -98,7 +98,7 @@ fn trust(key: &PrivateKey) -> SignatureRequirement {
 }
 
 /// Pushes an artifact, and returns its digest.
-pub(super) async fn push(server: &Server, tag: &str, kind: Kind, files: &[(&str, &str)]) -> Digest {
+pub(crate) async fn push(server: &Server, tag: &str, kind: Kind, files: &[(&str, &str)]) -> Digest {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let files: Vec<File> = files
         .iter()
@@ -138,18 +138,14 @@ pub(super) async fn push(server: &Server, tag: &str, kind: Kind, files: &[(&str,
         .digest
 }
 
-pub(super) fn client() -> Client {
+pub(crate) fn client() -> Client {
     Client::new(Options {
         plain_http: true,
-        roots: Vec::new(),
-        keychain: Keychain::anonymous(),
-        limits: Limits::default(),
-        closed: |_| None,
-        dial: None,
+        ..Options::of_user(Keychain::anonymous(), Vec::new())
     })
 }
 
-pub(super) fn source(
+pub(crate) fn source(
     server: &Server,
     version: &str,
     verify: Option<SignatureRequirement>,
@@ -172,7 +168,7 @@ async fn sign(server: &Server, digest: Digest, key: &PrivateKey) {
         .unwrap();
 }
 
-pub(super) fn at(repository: &Repository, digest: Digest) -> Reference {
+pub(crate) fn at(repository: &Repository, digest: Digest) -> Reference {
     Reference {
         repository: repository.clone(),
         tag: None,

@@ -186,12 +186,12 @@ impl ControlPlane {
         self.audit.lock().all()
     }
 
-    /// Returns the current end of the audit log.
+    /// Returns the present moment in the audit log.
     pub fn mark(&self) -> Result<Mark> {
         self.audit.lock().mark()
     }
 
-    /// Returns the requests since `mark`.
+    /// Returns the requests that were received since `mark`, as far as they are answered.
     pub fn audit_since(&self, mark: Mark) -> Result<Vec<AuditEvent>> {
         self.audit.lock().since(mark)
     }

@@ -14,22 +14,22 @@ use tokio::time::{Instant, sleep_until};
 use super::{Behaviour, Broken, Cut};
 
 /// A response body on its way to the client.
-pub(super) type Body = UnsyncBoxBody<Bytes, Broken>;
+pub(crate) type Body = UnsyncBoxBody<Bytes, Broken>;
 
 /// Returns a body that is complete.
-pub(super) fn whole(bytes: impl Into<Bytes>) -> Body {
+pub(crate) fn whole(bytes: impl Into<Bytes>) -> Body {
     let never = |never: Infallible| match never {};
     Full::new(bytes.into()).map_err(never).boxed_unsync()
 }
 
 /// The faults that apply to one answer.
-pub(super) struct Course {
+pub(crate) struct Course {
     /// The answer is that of a watch.
-    pub(super) is_watch: bool,
+    pub(crate) is_watch: bool,
     /// The answer breaks off after this number of bytes.
-    pub(super) bytes: Option<usize>,
+    pub(crate) bytes: Option<usize>,
     /// The answer ends after this time.
-    pub(super) time: Option<Duration>,
+    pub(crate) time: Option<Duration>,
 }
 
 struct Relay {
@@ -44,7 +44,7 @@ struct Relay {
 }
 
 /// Returns the upstream body with the faults of `course` applied.
-pub(super) fn relay(
+pub(crate) fn relay(
     from: kube::client::Body,
     course: &Course,
     behaviours: watch::Receiver<Behaviour>,

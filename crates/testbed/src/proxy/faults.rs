@@ -42,7 +42,7 @@ pub struct Faults {
 
 /// The outcome of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Passed,
     /// Answered with this status and not forwarded.
     Refused(u16),
@@ -60,7 +60,7 @@ pub(super) enum Fate {
 
 impl Fate {
     /// Returns the name under which this outcome is counted.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
             Self::Refused(429) => "too_many",
@@ -78,7 +78,7 @@ impl Fate {
 
 impl Faults {
     /// Returns the outcome of the request with this number.
-    pub(super) fn fate(&self, seed: u64, number: u64, is_watch: bool) -> Fate {
+    pub(crate) fn fate(&self, seed: u64, number: u64, is_watch: bool) -> Fate {
         let mut dice = StdRng::seed_from_u64(seed.rotate_left(32) ^ number);
         let mut place = dice.random_range(0..1000_u32);
         // The outcome is the first share that contains `place`.

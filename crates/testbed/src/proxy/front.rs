@@ -21,13 +21,13 @@ use super::faults::Fate;
 use super::{Broken, State};
 
 /// ALPN names. Source: RFC 7301, section 6; RFC 9113, section 3.2.
-pub(super) const H1: &[u8] = b"http/1.1";
-pub(super) const H2: &[u8] = b"h2";
+pub(crate) const H1: &[u8] = b"http/1.1";
+pub(crate) const H2: &[u8] = b"h2";
 /// The same number of streams on one connection as a genuine API server accepts.
 const STREAMS: u32 = 100;
 
 /// Accepts connections until the task ends.
-pub(super) async fn accept(listener: TcpListener, tls: TlsAcceptor, state: Arc<State>) {
+pub(crate) async fn accept(listener: TcpListener, tls: TlsAcceptor, state: Arc<State>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

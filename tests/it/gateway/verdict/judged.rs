@@ -4,33 +4,34 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::Timestamp;
-use orkestra_core::{
+use orkestra_compiler::{compile, scope::Library};
+use orkestra_engine::{
     admission::{Admitted, Answers, Operation, Review, User, admit},
-    compile,
-    definitions::{CrdShape, Schemas},
-    document,
-    plan::{GroupKind, KatalogRef, OperatorPlan, Plan},
     reconcile::{
         reason::Reason,
         record::{CrRecord, Observed},
         step::{Failure, StepResult, step},
     },
-    scope::Library,
-    template::Entropy,
-    value::Node,
 };
+use orkestra_language::document;
+use orkestra_object::value::Node;
+use orkestra_plan::{
+    GroupKind, KatalogRef, OperatorPlan, Plan,
+    definitions::{CrdShape, Schemas},
+};
+use orkestra_template::Entropy;
 use serde_json::{Value, json};
 
 /// Denials and warnings, each as `rule: message`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
-    pub(super) denials: Vec<String>,
-    pub(super) warnings: Vec<String>,
+pub(crate) struct Outcome {
+    pub(crate) denials: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Outcome {
     /// Returns the denials and warnings of the rules with these labels.
-    pub(super) fn of(&self, labels: &BTreeSet<&str>) -> Self {
+    pub(crate) fn of(&self, labels: &BTreeSet<&str>) -> Self {
         let of_rules = |lines: &[String]| {
             let is_meant = |line: &&String| {
                 let (label, _) = line.split_once(": ").unwrap_or_default();
@@ -46,13 +47,13 @@ impl Outcome {
 }
 
 /// Replaces each control character of a text by a space.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(clean).collect()
 }
 
 /// Compiles a Katalog.
-pub(super) fn compiled(text: &str, definitions: &[Value]) -> Result<Plan> {
+pub(crate) fn compiled(text: &str, definitions: &[Value]) -> Result<Plan> {
     let mut schemas = Schemas::default();
     for definition in definitions {
         schemas.insert(CrdShape::from_crd(&Node::from(definition)).context("no definition")?);
@@ -65,7 +66,7 @@ pub(super) fn compiled(text: &str, definitions: &[Value]) -> Result<Plan> {
 }
 
 /// Returns the verdict of the function that the webhook calls.
-pub(super) fn by_webhook(
+pub(crate) fn by_webhook(
     plan: &OperatorPlan,
     (operation, object, old): (Operation, &Value, &Value),
 ) -> Result<Outcome> {
@@ -83,7 +84,7 @@ pub(super) fn by_webhook(
         Admitted::Need(reads) => bail!("it needs {reads:?}"),
         Admitted::Done(verdict) => {
             let denials = verdict.denials.iter();
-            let line = |denial: &orkestra_core::admission::Denial| {
+            let line = |denial: &orkestra_engine::admission::Denial| {
                 format!("{}: {}", denial.rule, denial.message)
             };
             Ok(Outcome {
@@ -95,7 +96,7 @@ pub(super) fn by_webhook(
 }
 
 /// Returns the verdict of a reconcile pass over the object.
-pub(super) fn by_pass(plan: &OperatorPlan, object: &Value) -> Result<Outcome> {
+pub(crate) fn by_pass(plan: &OperatorPlan, object: &Value) -> Result<Outcome> {
     let mut object = object.clone();
     object["metadata"]["uid"] = json!("0f6a3c52-8a5e-4a0e-9d6e-2b7c1d9e4f10");
     object["metadata"]["resourceVersion"] = json!("7");

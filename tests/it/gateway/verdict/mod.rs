@@ -18,11 +18,9 @@ use std::{collections::BTreeSet, sync::Arc};
 use anyhow::{Context as _, Result, bail, ensure};
 use futures::StreamExt as _;
 use http::Method;
-use orkestra_core::{
-    admission::{Operation, PolicyOptions, policies},
-    plan::{OperatorPlan, Plan},
-    value::Node,
-};
+use orkestra_engine::admission::{Operation, PolicyOptions, policies};
+use orkestra_object::value::Node;
+use orkestra_plan::{OperatorPlan, Plan};
 use serde_json::{Value, json};
 use testbed::eventually;
 
@@ -41,8 +39,6 @@ const BATCH: u64 = 200;
 const OBJECTS: u64 = 8;
 /// The number of concurrent requests.
 const AT_ONCE: usize = 16;
-/// The time within which the API server enforces a new policy.
-const LATE: std::time::Duration = std::time::Duration::from_secs(3);
 /// The number of different stored objects that updates start from.
 const STORED: u64 = 20;
 
@@ -203,16 +199,10 @@ impl Place {
     /// Compares the verdicts about one object. The API server may enforce a policy a moment after the one that was written last, so
     /// a difference counts only if it persists.
     async fn compare(&self, set: (u64, &RuleSet), stored: &[Value], at: u64) -> Result<usize> {
-        let first = match self.compare_once(set, stored, at).await {
-            Ok(count) => return Ok(count),
-            Err(first) => first,
-        };
-        tokio::time::sleep(LATE).await;
-        let second = self.compare_once(set, stored, at).await;
-        if second.is_ok() {
-            println!("late: {}", first.root_cause());
-        }
-        second
+        eventually("the verdicts agree", LIMIT, async || {
+            self.compare_once(set, stored, at).await.map(Some)
+        })
+        .await
     }
 
     /// Compares the verdicts; returns the number of denials and warnings.
@@ -258,7 +248,7 @@ impl Place {
 /// Returns the labels of the rules for which `is_meant` returns true.
 fn labels(
     plan: &OperatorPlan,
-    is_meant: impl Fn(&orkestra_core::plan::ValidationRulePlan) -> bool,
+    is_meant: impl Fn(&orkestra_plan::ValidationRulePlan) -> bool,
 ) -> BTreeSet<&str> {
     let rules = plan.rules.validation.iter();
     rules

@@ -1,4 +1,4 @@
-//! Runs the commands of `docs/registry.md`.
+//! Runs the commands of `docs/guides/registry.md`.
 
 use std::{fs, path::Path};
 
@@ -14,7 +14,7 @@ fn blocks(text: &str) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_on_registries_does_what_it_says() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = fs::read_to_string(root.join("docs/registry.md"))?;
+    let text = fs::read_to_string(root.join("docs/guides/registry.md"))?;
     let blocks = blocks(&text);
     ensure!(blocks.len() == 5, "the page has {} blocks", blocks.len());
     let registry = Registry::start(Access::Anonymous).await?;

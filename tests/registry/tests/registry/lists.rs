@@ -1,10 +1,8 @@
 //! Concurrent writes of lists under one tag.
 
-use std::net::IpAddr;
-
 use anyhow::{Context as _, Result};
 use orkestra_registry::{
-    Client, Descriptor, Digest, Keychain, Limits, Options, Repository,
+    Client, Descriptor, Digest, Keychain, Options, Repository,
     catalogue::Pattern,
     media,
     signature::{Format, PrivateKey, sign_bundle, verify},
@@ -19,11 +17,7 @@ pub(crate) fn client() -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::new(Options {
         plain_http: true,
-        roots: Vec::new(),
-        keychain: Keychain::anonymous(),
-        limits: Limits::default(),
-        closed: |address: IpAddr| address.is_loopback().then_some("loopback"),
-        dial: None,
+        ..Options::of_user(Keychain::anonymous(), Vec::new())
     })
 }
 

@@ -75,7 +75,10 @@ async fn what_oras_pushes_ork_reads() -> Result<()> {
         KATALOG
     );
     let shown = work.ork(&format!("inspect oci://{host}/k/shop:v1"))?.ok()?;
-    assert!(shown.contains("does not say what it declares"), "{shown}");
+    assert!(
+        shown.contains("does not record its kinds and permissions"),
+        "{shown}"
+    );
     // An artifact of another tool is rejected, even though it can be fetched.
     work.shell(&format!(
         "cd shop && {} push --plain-http {host}/k/other:v1 README.md",
@@ -123,10 +126,10 @@ async fn inspect_shows_what_is_declared_without_the_layers() -> Result<()> {
         ))?
         .json()?;
     assert_eq!(shown["declares"]["declares"][0]["kind"], "Shop");
-    let rights = shown["declares"]["rights"].to_string();
+    let permissions = shown["declares"]["permissions"].to_string();
     assert!(
-        rights.contains("configmaps") && rights.contains("shops"),
-        "{rights}"
+        permissions.contains("configmaps") && permissions.contains("shops"),
+        "{permissions}"
     );
     assert_eq!(shown["lifecycle"]["stage"], "end of life");
     assert_eq!(shown["signatures"]["bundle"], 0);

@@ -1,6 +1,7 @@
 //! Hashes, random texts, keys and certificates. All randomness is from the caller's source.
 
-use orkestra_core::{template::go::EvalFailure, value::hex_digits};
+use orkestra_object::value::hex_digits;
+use orkestra_template::go::EvalFailure;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
@@ -12,7 +13,7 @@ use super::{Function, function, int, string, string_bytes, strings_of, table};
 use crate::engine::Engine;
 use crate::value::Value;
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("sha1sum", 1, |_, args| {
         hashed(&SHA1_FOR_LEGACY_USE_ONLY, args)
     }),

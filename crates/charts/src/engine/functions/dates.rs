@@ -1,7 +1,7 @@
 //! Times and durations. The local time zone is UTC.
 
 use jiff::{SignedDuration, Timestamp};
-use orkestra_core::template::go::{self, EvalFailure};
+use orkestra_template::go::{self, EvalFailure};
 
 use super::numbers::{to_f64, to_i64};
 use super::{Function, Run, function, string, wrong};
@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::value::Object;
 use crate::value::Value;
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("now", 0, |engine, _| Ok(time_value(engine.now()))),
     function("date", 2, |engine, args| {
         format(engine, &string(&args[0])?, &args[1])

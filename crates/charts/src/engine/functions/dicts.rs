@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use orkestra_core::template::go::EvalFailure;
+use orkestra_template::go::EvalFailure;
 
 use super::{Function, arg, function, string, strval, table, variadic};
 use crate::engine::Engine;
 use crate::value::{Entries, Table, Value};
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     variadic("dict", 0, |engine, args| {
         engine.items(args.len())?;
         let mut entries = Entries::new();

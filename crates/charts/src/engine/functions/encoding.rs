@@ -2,14 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use orkestra_core::template::go::EvalFailure;
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
+use orkestra_template::go::EvalFailure;
 
 use super::{Function, built, function, string, string_bytes};
 use crate::engine::Engine;
 use crate::value::Value;
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("b64enc", 1, |engine, args| {
         let bytes = string_bytes(&args[0])?;
         engine.text(bytes.len().saturating_mul(2))?;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use orkestra_core::template::go::EvalFailure;
+use orkestra_template::go::EvalFailure;
 
 use super::{Function, arg, function, string, variadic};
 use crate::engine::print;
@@ -10,7 +10,7 @@ use crate::engine::{Engine, part_of};
 use crate::value::Object;
 use crate::value::{Raw, Value, object};
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("not", 1, |_, args| Ok(Value::Bool(args[0].is_empty()))),
     function("len", 1, |_, args| len(&args[0])),
     variadic("index", 1, index),

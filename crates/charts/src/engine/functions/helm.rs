@@ -1,7 +1,7 @@
 //! Helm's own functions.
 
-use orkestra_core::template::go::EvalFailure;
-use orkestra_core::value::Node;
+use orkestra_object::value::Node;
+use orkestra_template::go::EvalFailure;
 
 use super::{Function, arg, function, string, strval};
 use crate::engine::Engine;
@@ -9,7 +9,7 @@ use crate::engine::write;
 use crate::value::{Entries, Value};
 use crate::yaml;
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("include", 2, |engine, args| {
         let name = string(&args[0])?;
         engine.render_raw(&name, args[1].clone()).map(Value::text)
@@ -123,7 +123,7 @@ fn parsed(
 }
 
 /// Converts a value to text, as `toString` does.
-pub(super) fn to_string(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
+pub(crate) fn to_string(engine: &mut Engine<'_>, args: &[Value]) -> Result<Value, EvalFailure> {
     match arg(args, 0) {
         Value::Str(text) => Ok(Value::Str(text.clone())),
         value => strval(value, engine).map(Value::text),

@@ -1,6 +1,6 @@
 //! Lists. No function changes them in place.
 
-use orkestra_core::template::go::EvalFailure;
+use orkestra_template::go::EvalFailure;
 
 use super::{Function, Run, function, int, slice, variadic};
 use crate::engine::Engine;
@@ -9,7 +9,7 @@ use crate::value::{Elem, Items, Value};
 /// The table. A function with `must` in its name is the same function, because all of them report their errors here.
 macro_rules! table {
     ($($name:literal $must:literal $arity:ident($count:literal) $run:expr,)*) => {
-        pub(super) static TABLE: &[Function] = &[
+        pub(crate) static TABLE: &[Function] = &[
             variadic("list", 0, list),
             variadic("tuple", 0, list),
             variadic("concat", 0, concat),

@@ -25,12 +25,14 @@ mod texts;
 mod toml;
 mod versions;
 
+pub(crate) use refused::no_randomness;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-use orkestra_core::template::go::EvalFailure;
+use orkestra_template::go::EvalFailure;
 
 use crate::engine::Engine;
 use crate::engine::print;

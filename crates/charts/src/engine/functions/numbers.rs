@@ -1,6 +1,6 @@
 //! Numbers: arithmetic in `int64` and `float64`, conversions, sequences.
 
-use orkestra_core::template::go::EvalFailure;
+use orkestra_template::go::EvalFailure;
 
 use super::{Function, function, int, string, variadic};
 use crate::engine::Engine;
@@ -8,7 +8,7 @@ use crate::engine::print;
 use crate::value::Object;
 use crate::value::{Elem, Items, Value};
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("atoi", 1, |_, args| {
         let text = string(&args[0])?;
         let sound = !text.contains('_');
@@ -111,7 +111,7 @@ pub(super) static TABLE: &[Function] = &[
 
 /// Converts a value to `int64`, as github.com/spf13/cast does; 0 if that is impossible.
 #[expect(clippy::cast_possible_truncation, reason = "as Go converts")]
-pub(super) fn to_i64(value: &Value) -> i64 {
+pub(crate) fn to_i64(value: &Value) -> i64 {
     match value {
         Value::Int(n) | Value::Int64(n) | Value::Object(Object::Duration(n)) => *n,
         Value::Float(n) => *n as i64,
@@ -151,7 +151,7 @@ fn parse_i64(text: &str) -> Option<i64> {
 
 /// Converts a value to `float64`, as github.com/spf13/cast does; 0 if that is impossible.
 #[expect(clippy::cast_precision_loss, reason = "as Go converts")]
-pub(super) fn to_f64(value: &Value) -> f64 {
+pub(crate) fn to_f64(value: &Value) -> f64 {
     match value {
         Value::Int(n) | Value::Int64(n) => *n as f64,
         Value::Float(n) => *n,

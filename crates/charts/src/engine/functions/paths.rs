@@ -1,12 +1,12 @@
 //! Paths and URLs.
 
-use orkestra_core::template::go::EvalFailure;
+use orkestra_template::go::EvalFailure;
 
 use super::{Function, function, string, table};
 use crate::engine::Engine;
 use crate::value::Value;
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("base", 1, |_, args| {
         Ok(Value::text(base(&string(&args[0])?)))
     }),

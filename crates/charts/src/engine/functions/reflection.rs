@@ -1,11 +1,11 @@
 //! Types, emptiness and defaults.
 
-use orkestra_core::template::go::EvalFailure;
+use orkestra_template::go::EvalFailure;
 
 use super::{Function, arg, boolean, function, string, variadic};
 use crate::value::Value;
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("typeOf", 1, |_, args| Ok(Value::text(args[0].type_name()))),
     function("kindOf", 1, |_, args| Ok(Value::text(args[0].kind()))),
     function("typeIs", 2, |_, args| {

@@ -1,6 +1,6 @@
 //! Regular expressions in RE2's syntax, with Go's syntax for replacements.
 
-use orkestra_core::template::go::EvalFailure;
+use orkestra_template::go::EvalFailure;
 use regex::{Captures, Regex};
 
 use super::{Function, built, function, int, string};
@@ -10,7 +10,7 @@ use crate::value::Value;
 /// The table. A function with `must` in its name is the same function.
 macro_rules! table {
     ($($name:literal $must:literal $count:literal $run:ident,)*) => {
-        pub(super) static TABLE: &[Function] = &[
+        pub(crate) static TABLE: &[Function] = &[
             $(function($name, $count, $run), function($must, $count, $run),)*
             function("regexQuoteMeta", 1, |engine, args| {
                 let mut out = String::new();

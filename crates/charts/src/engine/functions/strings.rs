@@ -1,6 +1,6 @@
 //! Texts: substrings, padding, comparison and joining.
 
-use orkestra_core::template::go::EvalFailure;
+use orkestra_template::go::EvalFailure;
 
 use super::helm::to_string;
 use super::{
@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::engine::print;
 use crate::value::{Elem, Entries, Table, Value};
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("trim", 1, |_, args| {
         Ok(Value::text(string(&args[0])?.trim_matches(is_space)))
     }),
@@ -132,7 +132,7 @@ pub(super) static TABLE: &[Function] = &[
 ];
 
 /// White space as defined by Go's `unicode.IsSpace`.
-pub(super) fn is_space(c: char) -> bool {
+pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace()
 }
 

@@ -1,13 +1,13 @@
 //! Texts: case, words, lines.
 
-use orkestra_core::template::go::EvalFailure;
+use orkestra_template::go::EvalFailure;
 
 use super::strings::is_space;
 use super::{Function, arg, built, function, int, string};
 use crate::engine::Engine;
 use crate::value::Value;
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("title", 1, |engine, args| {
         built(title(&string(&args[0])?), engine)
     }),

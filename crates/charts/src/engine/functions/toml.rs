@@ -1,13 +1,13 @@
 //! TOML output.
 
-use orkestra_core::template::go::EvalFailure;
-use orkestra_core::value::{Map, Node};
+use orkestra_object::value::{Map, Node};
+use orkestra_template::go::EvalFailure;
 
 use super::{Function, built, function, wrong};
 use crate::engine::Engine;
 use crate::value::Value;
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("toToml", 1, to_toml),
     function("mustToToml", 1, to_toml),
 ];
@@ -35,7 +35,7 @@ fn exact(value: &Value) -> Node {
             let map = map.borrow();
             let entries = map
                 .iter()
-                .map(|(k, v)| (orkestra_core::value::Key::new(k), exact(v)));
+                .map(|(k, v)| (orkestra_object::value::Key::new(k), exact(v)));
             Node::Map(entries.collect())
         }
         value => value.to_node(),

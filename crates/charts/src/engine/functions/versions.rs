@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use orkestra_core::template::go::{EvalFailure, parse_version, satisfies};
+use orkestra_template::go::{EvalFailure, parse_version, satisfies};
 
 use super::{Function, function, string};
 use crate::value::Object;
 use crate::value::Value;
 
-pub(super) static TABLE: &[Function] = &[
+pub(crate) static TABLE: &[Function] = &[
     function("semver", 1, |_, args| {
         let text = string(&args[0])?;
         let version = version(&text)?;

@@ -33,7 +33,7 @@ const FRESH: Duration = Duration::from_secs(30);
 
 /// What a response shows about the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum ResponseSignal {
+pub(crate) enum ResponseSignal {
     /// The server keeps up. `timed` is true if the duration is comparable with others; it is not for lists.
     Fine {
         /// Whether the duration is comparable.
@@ -47,7 +47,7 @@ pub(super) enum ResponseSignal {
 
 /// The limit of requests in flight.
 #[derive(Debug)]
-pub(super) struct Limit {
+pub(crate) struct Limit {
     permits: f64,
     cut_at: Option<Instant>,
     paused_until: Option<Instant>,
@@ -89,7 +89,7 @@ impl RecentResponses {
 }
 
 impl Limit {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             permits: FIRST,
             cut_at: None,
@@ -99,7 +99,7 @@ impl Limit {
     }
 
     /// The limit at `now`: 0 during a pause.
-    pub(super) fn at(&self, now: Instant) -> usize {
+    pub(crate) fn at(&self, now: Instant) -> usize {
         if self.paused_until.is_some_and(|until| until > now) {
             0
         } else {
@@ -113,18 +113,18 @@ impl Limit {
         clippy::cast_sign_loss,
         reason = "the value is between LEAST and MOST"
     )]
-    pub(super) fn current(&self) -> usize {
+    pub(crate) fn current(&self) -> usize {
         self.permits as usize
     }
 
     /// The end of the last pause.
-    pub(super) fn paused_until(&self) -> Option<Instant> {
+    pub(crate) fn paused_until(&self) -> Option<Instant> {
         self.paused_until
     }
 
     /// Records a response to `share` for a request that began at `started`. `used` is the number of requests in flight; `random`,
     /// from 0 to 1, extends pauses.
-    pub(super) fn heard(
+    pub(crate) fn heard(
         &mut self,
         share: &Share,
         heard: ResponseSignal,

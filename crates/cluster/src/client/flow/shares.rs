@@ -21,11 +21,11 @@ impl Share {
 }
 
 /// A place in line.
-pub(super) type QueuePosition = u64;
+pub(crate) type QueuePosition = u64;
 
 /// All accounts with a request in flight or waiting.
 #[derive(Debug, Default)]
-pub(super) struct Shares {
+pub(crate) struct Shares {
     accounts: BTreeMap<Share, Account>,
     in_flight: usize,
     last: QueuePosition,
@@ -46,7 +46,7 @@ fn most(limit: usize) -> usize {
 
 impl Shares {
     /// Joins the line.
-    pub(super) fn ask(&mut self, share: &Share) -> QueuePosition {
+    pub(crate) fn ask(&mut self, share: &Share) -> QueuePosition {
         self.last += 1;
         let account = self.accounts.entry(share.clone()).or_default();
         account.waiting.push_back(self.last);
@@ -54,7 +54,7 @@ impl Shares {
     }
 
     /// Leaves the line; false if it is not in line because it had its turn.
-    pub(super) fn give_up(&mut self, share: &Share, ticket: QueuePosition) -> bool {
+    pub(crate) fn give_up(&mut self, share: &Share, ticket: QueuePosition) -> bool {
         let Some(account) = self.accounts.get_mut(share) else {
             return false;
         };
@@ -66,7 +66,7 @@ impl Shares {
     }
 
     /// Returns the next ticket if fewer than `limit` requests are in flight; its request counts from then on.
-    pub(super) fn next(&mut self, limit: usize) -> Option<QueuePosition> {
+    pub(crate) fn next(&mut self, limit: usize) -> Option<QueuePosition> {
         if self.in_flight >= limit {
             return None;
         }
@@ -82,7 +82,7 @@ impl Shares {
     }
 
     /// A request has finished.
-    pub(super) fn done(&mut self, share: &Share) {
+    pub(crate) fn done(&mut self, share: &Share) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let Some(account) = self.accounts.get_mut(share) {
             account.in_flight = account.in_flight.saturating_sub(1);
@@ -91,12 +91,12 @@ impl Shares {
     }
 
     /// Requests in flight.
-    pub(super) fn in_flight(&self) -> usize {
+    pub(crate) fn in_flight(&self) -> usize {
         self.in_flight
     }
 
     /// Whether a request waits.
-    pub(super) fn has_waiting(&self) -> bool {
+    pub(crate) fn has_waiting(&self) -> bool {
         (self.accounts.values()).any(|account| !account.waiting.is_empty())
     }
 

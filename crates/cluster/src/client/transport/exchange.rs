@@ -28,7 +28,7 @@ use super::{
 
 /// The sending half of a connection.
 #[derive(Clone)]
-pub(super) enum ConnectionSender {
+pub(crate) enum ConnectionSender {
     /// Takes concurrent requests.
     Two(http2::SendRequest<Body>),
     /// Takes one request at a time: `None` while a request is in flight.
@@ -36,7 +36,7 @@ pub(super) enum ConnectionSender {
 }
 
 impl ConnectionSender {
-    pub(super) fn one(sender: http1::SendRequest<Body>) -> Self {
+    pub(crate) fn one(sender: http1::SendRequest<Body>) -> Self {
         Self::One(Arc::new(Mutex::new(Some(sender))))
     }
 }
@@ -54,7 +54,7 @@ impl Sender for ConnectionSender {
 }
 
 /// A place on a connection, released when it is dropped.
-pub(super) struct Slot {
+pub(crate) struct Slot {
     pool: Arc<Pool>,
     id: Id,
     /// Whether the connection takes another request after this one.
@@ -62,7 +62,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn new(pool: Arc<Pool>, id: Id) -> Self {
+    pub(crate) fn new(pool: Arc<Pool>, id: Id) -> Self {
         Self {
             pool,
             id,
@@ -83,7 +83,7 @@ impl Drop for Slot {
 }
 
 /// The body of a response.
-pub(in crate::client) struct Answer {
+pub(crate) struct Answer {
     body: Incoming,
     /// Its place on an HTTP/2 connection, until the end of the body.
     slot: Option<Slot>,
@@ -114,7 +114,7 @@ impl HttpBody for Answer {
 }
 
 /// Sends `request` on a connection that has room for it.
-pub(super) async fn exchange(
+pub(crate) async fn exchange(
     pool: Arc<Pool>,
     mut request: Request<Body>,
 ) -> Result<Response<Answer>, BoxError> {

@@ -59,7 +59,7 @@ const WATCH_WINDOW: u32 = 256 * 1024;
 
 /// Sends requests. Cheap to clone; the connections close when the last clone is dropped.
 #[derive(Clone)]
-pub(super) struct Transport(Arc<Pool>);
+pub(crate) struct Transport(Arc<Pool>);
 
 /// The connections, and how to open more.
 struct Pool {
@@ -81,7 +81,7 @@ type Dial = Shared<oneshot::Receiver<Result<(), DialError>>>;
 
 impl Transport {
     /// For the server that `config` names. Opens no connection yet.
-    pub(super) fn new(config: &Config) -> Result<Self, Error> {
+    pub(crate) fn new(config: &Config) -> Result<Self, Error> {
         let book = Connected {
             connections: Connections::new(),
             dials: HashMap::new(),

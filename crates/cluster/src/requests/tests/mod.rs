@@ -1,8 +1,8 @@
-//! The classification of errors of requests: reason, permanence and retry.
+//! The errors of requests.
 
 mod requests;
 
-use orkestra_core::{api::conditions::MESSAGE_BYTES, plan::ObjectKey, reasons::Reason};
+use orkestra_object::{ObjectKey, message::MESSAGE_BYTES};
 
 use super::*;
 use crate::watch::testing::{Server, status};
@@ -44,12 +44,40 @@ async fn an_unknown_object_and_an_unknown_kind_are_distinguished() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_throttled_request_of_a_command_is_repeated_when_the_api_server_says_so() {
+    let throttled = || status(429, "TooManyRequests", "storage is (re)initializing");
+    let pod = r#"{"kind":"Pod","metadata":{"name":"web"}}"#;
+    let server = Server::new();
+    for _ in 0..2 {
+        server.answer(429, throttled());
+    }
+    server.answer(200, pod);
+    let start = Instant::now();
+    let patient = server.cluster().patient(Duration::from_secs(5));
+    assert!(patient.get(&served("", "pods"), &key()).await.is_ok());
+    assert!(start.elapsed() >= THROTTLED * 2, "{:?}", start.elapsed());
+    // An operator waits in its own way, and a command gives up after its time.
+    for (patience, answers) in [(Duration::ZERO, 1), (Duration::from_millis(1500), 2)] {
+        let server = Server::new();
+        for _ in 0..answers {
+            server.answer(429, throttled());
+        }
+        let cluster = server.cluster().patient(patience);
+        let error = cluster.get(&served("", "pods"), &key()).await.unwrap_err();
+        assert!(
+            matches!(error, ClusterError::TooManyRequests { .. }),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn conflicts_of_fields_name_their_managers() {
     let body = r#"{"kind":"Status","code":409,"reason":"Conflict","message":"Apply failed with 2 conflicts","details":{"causes":[
         {"reason":"FieldManagerConflict","message":"conflict with \"helm\"","field":".spec.a"},
         {"reason":"FieldManagerConflict","message":"conflict with \"kubectl-edit\" using apps/v1 at 2026-01-01T00:00:00Z","field":".spec.b"}]}}"#;
     let error = refused(&served("apps", "deployments"), 409, body).await;
-    assert!(error.is_field_conflict() && !error.is_permanent());
+    assert!(error.is_field_conflict());
     let ClusterError::Conflict { causes, .. } = error else {
         panic!()
     };
@@ -148,7 +176,6 @@ async fn a_role_that_would_grant_what_we_do_not_have_is_denied_and_no_permission
             "details": { "name": name, "group": "rbac.authorization.k8s.io", "kind": "roles" },
         });
         let error = refused(&kind, 403, body.to_string()).await;
-        assert_eq!(error.reason(), Reason::Denied);
         assert_eq!(error, ClusterError::Denied { message });
     }
 }
@@ -170,177 +197,7 @@ async fn values_of_secrets_never_reach_a_message() {
     let broken = refused(&served("", "secrets"), 200, r#"{"data":{"x":"hunter2"#).await;
     assert!(!format!("{broken:?}").contains("hunter2"));
     let plain = refused(&served("", "configmaps"), 422, body).await;
-    assert!(plain.is_permanent() && plain.to_string().contains("hunter2"));
-}
-
-/// The consequence of each response to a write: its reason, whether it is permanent, and when it is retried.
-// Over 60 lines: a table of responses.
-#[tokio::test(start_paused = true)]
-#[expect(clippy::too_many_lines, reason = "it is a table")]
-async fn every_refusal_is_permanent_or_transient_and_tried_again_in_its_time() {
-    use orkestra_core::reasons::{
-        Class::{self, Permanent, Transient},
-        RetryWhen::{self, Backoff, OnChange, Slowly},
-    };
-    let missing = r#"{"kind":"Status","code":404,"reason":"NotFound","message":"namespaces \"x\" not found","details":{"name":"x","kind":"namespaces"}}"#;
-    let going = r#"{"kind":"Status","code":403,"reason":"Forbidden","message":"it is being terminated","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
-    let table: [(u16, String, Reason, Class, RetryWhen); 21] = [
-        (
-            400,
-            status(400, "BadRequest", "no"),
-            Reason::Invalid,
-            Permanent,
-            OnChange,
-        ),
-        (
-            401,
-            status(401, "Unauthorized", "no"),
-            Reason::Unavailable,
-            Transient,
-            Backoff,
-        ),
-        (
-            403,
-            status(403, "Forbidden", "user cannot patch pods"),
-            Reason::Forbidden,
-            Transient,
-            Slowly,
-        ),
-        (
-            403,
-            status(403, "Forbidden", "exceeded quota: small"),
-            Reason::Denied,
-            Transient,
-            Backoff,
-        ),
-        (403, going.to_owned(), Reason::Denied, Transient, Backoff),
-        (
-            404,
-            missing.to_owned(),
-            Reason::NamespaceMissing,
-            Transient,
-            Slowly,
-        ),
-        (
-            404,
-            "404 page not found".to_owned(),
-            Reason::KindNotServed,
-            Transient,
-            Slowly,
-        ),
-        (
-            405,
-            status(405, "MethodNotAllowed", "no"),
-            Reason::Invalid,
-            Permanent,
-            OnChange,
-        ),
-        (
-            408,
-            status(408, "Timeout", "no"),
-            Reason::Unavailable,
-            Transient,
-            Backoff,
-        ),
-        (
-            409,
-            status(409, "Conflict", "no"),
-            Reason::WriteConflict,
-            Transient,
-            Backoff,
-        ),
-        (
-            409,
-            status(409, "AlreadyExists", "no"),
-            Reason::WriteConflict,
-            Transient,
-            Backoff,
-        ),
-        (
-            410,
-            status(410, "Gone", "no"),
-            Reason::Unavailable,
-            Transient,
-            Backoff,
-        ),
-        (
-            413,
-            status(413, "RequestEntityTooLarge", "no"),
-            Reason::Invalid,
-            Permanent,
-            OnChange,
-        ),
-        (
-            415,
-            status(415, "UnsupportedMediaType", "no"),
-            Reason::Invalid,
-            Permanent,
-            OnChange,
-        ),
-        (
-            422,
-            status(422, "Invalid", "no"),
-            Reason::Invalid,
-            Permanent,
-            OnChange,
-        ),
-        (
-            429,
-            status(429, "TooManyRequests", "no"),
-            Reason::Unavailable,
-            Transient,
-            Backoff,
-        ),
-        (
-            500,
-            status(
-                500,
-                "InternalError",
-                "quantities must match the regular expression '^x$'",
-            ),
-            Reason::Invalid,
-            Permanent,
-            OnChange,
-        ),
-        (
-            500,
-            status(500, "InternalError", "etcdserver: request is too large"),
-            Reason::Invalid,
-            Permanent,
-            OnChange,
-        ),
-        (
-            500,
-            status(500, "InternalError", "no"),
-            Reason::Unavailable,
-            Transient,
-            Backoff,
-        ),
-        (
-            503,
-            status(503, "ServiceUnavailable", "no"),
-            Reason::Unavailable,
-            Transient,
-            Backoff,
-        ),
-        (
-            504,
-            "<html>a proxy's page</html>".to_owned(),
-            Reason::Unavailable,
-            Transient,
-            Backoff,
-        ),
-    ];
-    for (code, body, reason, class, again) in table {
-        let error = refused(&served("", "pods"), code, &*body).await;
-        let about = error.reason().about();
-        assert_eq!(
-            (error.reason(), about.class, about.again),
-            (reason, class, again),
-            "{code} {body}"
-        );
-        assert_eq!(error.is_permanent(), class == Permanent, "{code} {body}");
-    }
+    assert!(plain.to_string().contains("hunter2"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -209,7 +209,7 @@ async fn no_more_than_a_few_pages_are_read_at_once() {
     let lists = (0..20).map(|_| {
         let cluster = cluster.clone();
         tokio::spawn(async move {
-            let how = (Form::Whole, &orkestra_core::value::Projection::whole());
+            let how = (Form::Whole, &orkestra_object::value::Projection::whole());
             let (kind, scope) = (served("shop.example", "websites"), Scope::default());
             let mut take = |_: Listed| {};
             cluster

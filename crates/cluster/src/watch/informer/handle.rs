@@ -2,11 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use orkestra_core::{
-    plan::{GroupKind, ObjectKey},
-    reconcile::record::Uid,
-    value::Node,
-};
+use orkestra_object::{GroupKind, ObjectKey, Uid, decode::Version, value::Node};
 use tokio::sync::watch;
 
 use super::{Informer, Shared};
@@ -29,10 +25,9 @@ impl<R: Record> fmt::Debug for Handle<R> {
 }
 
 impl<R: Record> Handle<R> {
-    pub(super) fn new(
+    pub(crate) fn new(
         informer: Arc<Informer<R>>,
-        subscription: u64,
-        state: watch::Receiver<WatchState>,
+        (subscription, state): (u64, watch::Receiver<WatchState>),
     ) -> Self {
         let shared = informer.shared.clone();
         Self {
@@ -43,6 +38,11 @@ impl<R: Record> Handle<R> {
             state,
             informer,
         }
+    }
+
+    /// Its informer.
+    pub(crate) fn informer(&self) -> &Arc<Informer<R>> {
+        &self.informer
     }
 
     /// What is watched.
@@ -239,6 +239,13 @@ impl<R: Record> Store<R> {
         let (now, change) = self.shared.records().answer(record);
         self.shared.notify(change, Some(self.subscription));
         now
+    }
+
+    /// Notifies subscribers of the next state of an object after `known`, even if its record does not differ: a write over that
+    /// state was refused, and the reason may be a field that no record has. At once if the store has a newer state.
+    pub fn expect(&self, key: &ObjectKey, known: &Version) {
+        let change = self.shared.records().expect(key, known);
+        self.shared.notify(change, None);
     }
 
     /// Reports that a response is older than the state known before the request: the API server may have been restored to an

@@ -1,6 +1,6 @@
 //! Comparison of the API server's state with the known one, to detect that it was restored to an older state.
 
-use orkestra_core::decode::Version;
+use orkestra_object::decode::Version;
 
 use super::{
     super::{Record, WatchProblem, informer::count},
@@ -13,13 +13,13 @@ const PATIENCE: u32 = 3;
 
 impl<R: Record> Reflector<'_, R> {
     /// Sets whether the API server may be in an older state.
-    pub(super) fn set_doubt(&mut self, doubt: bool) {
+    pub(crate) fn set_doubt(&mut self, doubt: bool) {
         self.doubt = doubt;
         self.shared.set_open(doubt);
     }
 
     /// Handles a failed request. If only this kind is refused, or was not answered for a while, passes do not wait for its state.
-    pub(super) fn close(&self, error: &ClusterError) {
+    pub(crate) fn close(&self, error: &ClusterError) {
         let is_alone = self.failures >= PATIENCE && self.cluster.reach().outages().is_some();
         if is_alone || !matches!(error, ClusterError::Unavailable(_) | ClusterError::Gone(_)) {
             self.shared.set_open(false);
@@ -27,13 +27,13 @@ impl<R: Record> Reflector<'_, R> {
     }
 
     /// Reports a failed request.
-    pub(super) fn fail(&self, error: &ClusterError) {
+    pub(crate) fn fail(&self, error: &ClusterError) {
         let outages = self.cluster.reach().outages();
         self.shared.failing(WatchProblem::of(error), outages);
     }
 
     /// Compares the API server's state with the known one: if it is behind, everything is listed again.
-    pub(super) async fn compare(&mut self) -> Result<(), ClusterError> {
+    pub(crate) async fn compare(&mut self) -> Result<(), ClusterError> {
         let watched = &self.shared.watched;
         let everything = Scope {
             // With a selector, a server without a cache might read all objects to find one.
@@ -57,7 +57,7 @@ impl<R: Record> Reflector<'_, R> {
     }
 
     /// True if a state is not behind the known one.
-    pub(super) fn accepts(&mut self, state: &Version) -> bool {
+    pub(crate) fn accepts(&mut self, state: &Version) -> bool {
         let is_behind = self.from.as_ref().is_some_and(|from| state.is_behind(from));
         if is_behind {
             self.rewind(state);

@@ -24,8 +24,8 @@ mod pause;
 use std::{panic::AssertUnwindSafe, pin::pin, time::Duration};
 
 use futures::FutureExt;
-use orkestra_core::{decode::Version, reconcile::record::Identity};
 use orkestra_ground::Entropy;
+use orkestra_object::{Identity, decode::Version};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use self::pause::PAUSE;
@@ -50,7 +50,7 @@ const STEADY: Duration = Duration::from_secs(5);
 const COMPARED: Duration = Duration::from_secs(10);
 
 /// Runs the informer until it is aborted.
-pub(super) async fn run<R: Record>(shared: &Shared<R>, cluster: &Cluster, entropy: &Entropy) {
+pub(crate) async fn run<R: Record>(shared: &Shared<R>, cluster: &Cluster, entropy: &Entropy) {
     loop {
         let mut reflector = Reflector {
             shared,

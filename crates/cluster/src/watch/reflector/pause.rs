@@ -9,7 +9,7 @@ use super::{super::Record, Reflector};
 use crate::requests::ClusterError;
 
 /// The pause after errors.
-pub(super) const PAUSE: Backoff =
+pub(crate) const PAUSE: Backoff =
     Backoff::doubling(Duration::from_millis(200), Duration::from_secs(10));
 /// The pause for a kind that is not served.
 const PAUSE_NOT_SERVED: Backoff =
@@ -18,7 +18,7 @@ const PAUSE_NOT_SERVED: Backoff =
 const PAUSE_FORBIDDEN: Duration = Duration::from_secs(30);
 
 impl<R: Record> Reflector<'_, R> {
-    pub(super) async fn pause(&mut self, error: &ClusterError) {
+    pub(crate) async fn pause(&mut self, error: &ClusterError) {
         let exponential = |backoff: Backoff| backoff.jittered(self.failures, self.entropy, 0.5);
         let pause = match error {
             ClusterError::NotServed(_) | ClusterError::NotFound(_) => {

@@ -11,7 +11,7 @@ async fn an_answer_is_seen_at_once_and_its_echo_wakes_nobody() {
     let server = Server::new();
     let (informers, handle, feed, reported) = websites(&server).await;
     let (others_reported, subscriber) = notebook();
-    let _other = informers.crs(watched(), &[], subscriber);
+    let _other = informers.shared::<CrRecord>(watched(), &[], subscriber);
     let record = handle.store().answer(&node(&sized("a", 30, 7))).unwrap();
     assert_eq!(
         (
@@ -134,7 +134,7 @@ async fn an_answer_from_another_namespace_is_not_ours_to_keep() {
         selector: None,
         fields: None,
     };
-    let handle = informers(&server).crs(Watched { scope, ..watched() }, &[], None);
+    let handle = informers(&server).shared::<CrRecord>(Watched { scope, ..watched() }, &[], None);
     handle.synced().await;
     assert!(handle.store().answer(&node(&sized("a", 30, 7))).is_none());
     assert!(handle.store().is_empty());
@@ -142,4 +142,34 @@ async fn an_answer_from_another_namespace_is_not_ours_to_keep() {
         server.requests()[0].uri,
         "/apis/shop.example/v1/namespaces/garden/websites?limit=500"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expected_change_is_reported_though_the_record_does_not_differ() {
+    let server = Server::new();
+    let (_informers, handle, feed, reported) = websites(&server).await;
+    let same = |version: u64| object("a", version, r#","spec":{"size":1,"other":2}"#);
+    handle.store().expect(&key("a"), &"10".into());
+    feed.send("MODIFIED", &same(30));
+    settle().await;
+    assert_eq!(take(&reported), reported_of("a", true, true));
+    // Once: the next change is not expected.
+    feed.send("MODIFIED", &same(31));
+    settle().await;
+    assert_eq!(take(&reported), []);
+    // A state that came between the decision and the expectation is reported at once.
+    handle.store().expect(&key("a"), &"30".into());
+    assert_eq!(take(&reported), reported_of("a", true, true));
+    // A state that is already known to the caller is not, nor is the caller's own write; nothing is expected of an unknown object.
+    handle.store().expect(&key("a"), &"33".into());
+    handle.store().expect(&key("unknown"), &"1".into());
+    feed.send("MODIFIED", &same(32));
+    feed.send("MODIFIED", &same(33));
+    settle().await;
+    assert_eq!(take(&reported), []);
+    handle.store().answer(&node(&same(34)));
+    feed.send("MODIFIED", &same(34));
+    feed.send("MODIFIED", &same(35));
+    settle().await;
+    assert_eq!(take(&reported), []);
 }

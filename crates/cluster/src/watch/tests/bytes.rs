@@ -1,6 +1,6 @@
 //! Decoding of watch events, and the memory that records take.
 
-use orkestra_core::value::Cause;
+use orkestra_object::value::Cause;
 
 use super::{super::store::Records, *};
 
@@ -110,7 +110,7 @@ async fn a_list_shows_its_version_last_or_first() {
         format!(r#"{{"items":[{items}],"metadata":{{"resourceVersion":"20"}}}}"#),
     );
     let informers = informers(&server);
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     handle.synced().await;
     assert_eq!(names(&handle), ["a", "b"]);
     assert!(server.requests()[1].uri.contains("resourceVersion=20&"));
@@ -123,7 +123,7 @@ async fn a_list_that_is_cut_off_is_read_again() {
     server.answer(200, &whole[..whole.len() - 30]);
     server.answer(200, whole);
     let informers = informers(&server);
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     handle.synced().await;
     assert_eq!((names(&handle).len(), server.times(false).len()), (2, 2));
 }
@@ -179,7 +179,7 @@ fn what_is_counted_as_held_goes_with_the_records() {
 async fn what_two_share_is_held_for_the_one_that_came_first() {
     let server = Server::new();
     let (informers, handle, _feed, _reported) = websites(&server).await;
-    let other = informers.crs(watched(), &[], None);
+    let other = informers.shared::<CrRecord>(watched(), &[], None);
     assert_eq!(
         (handle.store().held().records, other.store().held()),
         (2, MemoryUse::default())

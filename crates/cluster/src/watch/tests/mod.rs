@@ -10,12 +10,9 @@ mod unread;
 
 use std::{sync::Arc, time::Duration};
 
-use orkestra_core::{
-    plan::{GroupKind, ObjectKey},
-    reconcile::record::{ChildRecord, CrRecord},
-    value::Path,
-};
+use orkestra_engine::reconcile::record::{ChildRecord, CrRecord};
 use orkestra_ground::Entropy;
+use orkestra_object::{GroupKind, ObjectKey, value::Path};
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
@@ -117,7 +114,7 @@ async fn websites(server: &Server) -> (Informers, Handle<CrRecord>, Feed, Report
     let feed = server.watch();
     let informers = informers(server);
     let (reported, subscriber) = notebook();
-    let handle = informers.crs(watched(), &paths(&["spec.size"]), subscriber);
+    let handle = informers.shared::<CrRecord>(watched(), &paths(&["spec.size"]), subscriber);
     assert_eq!(state(&handle), WatchState::Starting);
     handle.synced().await;
     // Long enough for the watch to count as working.
@@ -172,7 +169,7 @@ async fn pages_make_one_list() {
     server.answer(200, list(20, "more/1", &[object("a", 10, "")]));
     server.answer(200, list(20, "", &[object("b", 11, "")]));
     let informers = informers(&server);
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     handle.synced().await;
     assert_eq!(names(&handle), ["a", "b"]);
     assert!(
@@ -199,7 +196,7 @@ async fn children_are_found_by_their_owner_in_order() {
     );
     let feed = server.watch();
     let informers = informers(&server);
-    let handle: Handle<ChildRecord> = informers.children(watched(), &[], None);
+    let handle: Handle<ChildRecord> = informers.shared::<ChildRecord>(watched(), &[], None);
     handle.synced().await;
     let owned = |uid: &str| {
         handle
@@ -243,7 +240,7 @@ async fn a_wider_reader_has_a_list_of_its_own_and_disturbs_nobody() {
     let mut before = handle.state();
     before.mark_unchanged();
     let (more_reported, subscriber) = notebook();
-    let more = informers.crs(watched(), &paths(&["spec.other"]), subscriber);
+    let more = informers.shared::<CrRecord>(watched(), &paths(&["spec.other"]), subscriber);
     assert_eq!(state(&more), WatchState::Starting);
     more.synced().await;
     let record = more.store().get(&key("a")).unwrap();
@@ -256,7 +253,7 @@ async fn a_wider_reader_has_a_list_of_its_own_and_disturbs_nobody() {
     );
     // The records hold more than before; the first reader is notified too, since it shares them.
     assert_eq!((take(&reported).len(), take(&more_reported).len()), (2, 2));
-    let same = informers.crs(watched(), &paths(&["spec.size"]), None);
+    let same = informers.shared::<CrRecord>(watched(), &paths(&["spec.size"]), None);
     assert_eq!(state(&same), WatchState::Synced);
     assert_eq!(informers.stats().len(), 1);
 }
@@ -265,7 +262,7 @@ async fn a_wider_reader_has_a_list_of_its_own_and_disturbs_nobody() {
 async fn the_last_handle_ends_the_watch() {
     let server = Server::new();
     let (informers, handle, feed, _reported) = websites(&server).await;
-    let other = informers.crs(watched(), &[], None);
+    let other = informers.shared::<CrRecord>(watched(), &[], None);
     drop(handle);
     settle().await;
     assert!(!feed.is_deserted());
@@ -281,7 +278,7 @@ async fn the_last_handle_ends_the_watch() {
 async fn a_subscriber_that_panics_ends_nothing() {
     let server = Server::new();
     let (informers, handle, feed, reported) = websites(&server).await;
-    let _bad = informers.crs(
+    let _bad = informers.shared::<CrRecord>(
         watched(),
         &[],
         Some(Arc::new(|change| panic!("notified about {}", change.key))),
@@ -306,52 +303,11 @@ async fn an_object_that_cannot_be_recorded_does_not_hide_its_neighbours() {
     );
     let feed = server.watch();
     let informers = informers(&server);
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     handle.synced().await;
     feed.send("ADDED", r#"{"metadata":{"name":"half"}}"#);
     feed.send("ADDED", &object("b", 21, ""));
     settle().await;
     assert_eq!(names(&handle), ["a", "b"]);
     assert_eq!(informers.stats()[0].unreadable, 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn crds_are_found_by_the_kind_they_define() {
-    let crd = |name: &str, version: u64, kind: &str, accepted: &str| {
-        format!(
-            r#"{{"metadata":{{"name":"{name}","uid":"u-{name}","resourceVersion":"{version}"}},"spec":{{"group":"shop.example","scope":"Namespaced","names":{{"kind":"{kind}","plural":"{name}"}},"versions":[{{"name":"v1","served":true,"storage":true}}]}},"status":{{"conditions":[{{"type":"NamesAccepted","status":"{accepted}"}},{{"type":"Established","status":"{accepted}"}}]}}}}"#
-        )
-    };
-    let server = Server::new();
-    server.answer(
-        200,
-        list(
-            20,
-            "",
-            &[
-                crd("websites", 10, "Website", "True"),
-                crd("sites", 11, "Website", "False"),
-            ],
-        ),
-    );
-    let feed = server.watch();
-    let crds = Crds::start(server.cluster(), Entropy::seeded(7), Reports::default());
-    crds.synced().await;
-    settle().await;
-    let kind = GroupKind::parse("Website.shop.example");
-    assert_eq!(&*crds.get(&kind).unwrap().plural, "websites");
-    assert_eq!(&*crds.served(&kind, "v1").unwrap().plural, "websites");
-    assert!(crds.served(&kind, "v2").is_none());
-    let mut changed = crds.changed();
-    changed.mark_unchanged();
-    feed.send("DELETED", &crd("websites", 21, "Website", "True"));
-    changed.changed().await.unwrap();
-    assert_eq!(&*crds.get(&kind).unwrap().plural, "sites");
-    assert!(crds.served(&kind, "v1").is_none());
-    assert!(
-        server.requests()[0]
-            .uri
-            .ends_with("/customresourcedefinitions?limit=20")
-    );
-    sleep(Duration::from_secs(1)).await;
 }

@@ -37,7 +37,7 @@ async fn a_watch_continues_from_where_it_was_and_lists_nothing() {
     let (informers, reach) = reaching(&server);
     server.answer(200, list(20, "", &[object("a", 10, "")]));
     let feed = server.watch();
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     handle.synced().await;
     feed.send("MODIFIED", &object("a", 31, ""));
     settle().await;
@@ -72,7 +72,7 @@ async fn a_start_that_became_too_old_is_listed_once() {
     let (informers, reach) = reaching(&server);
     server.answer(200, list(20, "", &[object("a", 10, "")]));
     let feed = server.watch();
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     handle.synced().await;
     server.refuse_watch(410, status(410, "Expired", "too old resource version"));
     server.answer(503, unavailable());
@@ -91,7 +91,7 @@ async fn a_watch_that_stays_open_is_opened_again_after_an_outage() {
     let (informers, reach) = reaching(&server);
     server.answer(200, list(20, "", &[object("a", 10, "")]));
     let feed = server.watch();
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     handle.synced().await;
     // The connection of the watch is dead without an error; other requests show that the server is unreachable.
     server.answer(503, unavailable());
@@ -119,7 +119,7 @@ async fn a_kind_that_alone_is_refused_waits_longer_and_longer() {
     for _ in 0..100 {
         server.refuse_watch(503, unavailable());
     }
-    let _handle = informers.crs(watched(), &[], None);
+    let _handle = informers.shared::<CrRecord>(watched(), &[], None);
     sleep(Duration::from_mins(2)).await;
     assert_eq!(reach.returns(), 0);
     let times = server.times(true);
@@ -139,7 +139,7 @@ async fn of_forty_watches_none_asks_while_the_server_is_away_and_all_return_with
     let kinds = (0..40).map(|number| {
         let mut watched = watched();
         watched.scope.namespace = Some(format!("shop-{number}"));
-        informers.crs(watched, &[], None)
+        informers.shared::<CrRecord>(watched, &[], None)
     });
     let handles: Vec<_> = kinds.collect();
     sleep(Duration::from_secs(2)).await;
@@ -173,7 +173,7 @@ async fn a_relist_keeps_the_records_that_did_not_change() {
     server.answer(200, list(20, "", &objects(0)));
     server.answer(200, list(9_000, "", &objects(7)));
     let feed = server.watch();
-    let handle = informers.crs(watched(), &paths(&["spec.size"]), None);
+    let handle = informers.shared::<CrRecord>(watched(), &paths(&["spec.size"]), None);
     handle.synced().await;
     let sorted = || {
         let mut records = handle.store().snapshot();
@@ -202,7 +202,7 @@ async fn a_kind_that_alone_is_not_answered_is_reported_as_lasting_in_spite_of_do
     let (informers, reach) = reaching(&server);
     server.answer(200, list(20, "", &[]));
     let feed = server.watch();
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     handle.synced().await;
     // An aggregated API without endpoints: its lists and watches fail, probes succeed.
     server.answer_at("websites", 503, unavailable());

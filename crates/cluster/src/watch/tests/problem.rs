@@ -57,7 +57,7 @@ async fn a_page_that_is_too_old_begins_the_list_again() {
     server.answer(410, status(410, "Expired", "the continue token is too old"));
     server.answer(200, list(30, "", &[object("b", 11, "")]));
     let informers = informers(&server);
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     handle.synced().await;
     assert_eq!(names(&handle), ["b"]);
 }
@@ -84,7 +84,7 @@ async fn errors_back_off_to_ten_seconds_with_jitter() {
     let server = Server::new();
     server.answer(503, status(503, "ServiceUnavailable", "etcd is away"));
     let informers = informers(&server);
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     sleep(Duration::from_secs(100)).await;
     let (WatchProblem::Unavailable { message, .. }, false) = problem(&handle).unwrap() else {
         panic!()
@@ -110,7 +110,7 @@ async fn a_missing_permission_is_tried_every_half_minute() {
     let refusal = "websites is forbidden: User ork cannot list resource websites";
     server.answer(403, status(403, "Forbidden", refusal));
     let informers = informers(&server);
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     sleep(Duration::from_secs(100)).await;
     assert_eq!(
         problem(&handle),
@@ -136,7 +136,7 @@ async fn a_kind_that_is_not_served_is_tried_at_once_when_poked() {
     let server = Server::new();
     server.answer(404, "404 page not found");
     let informers = informers(&server);
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     sleep(Duration::from_secs(200)).await;
     assert_eq!(problem(&handle), Some((WatchProblem::NotServed, false)));
     let tries = server.times(false);
@@ -264,7 +264,7 @@ async fn a_server_that_asks_for_patience_gets_it() {
     let server = Server::new();
     server.answer(429, r#"{"kind":"Status","code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":7}}"#);
     let informers = informers(&server);
-    let _handle = informers.crs(watched(), &[], None);
+    let _handle = informers.shared::<CrRecord>(watched(), &[], None);
     sleep(Duration::from_secs(20)).await;
     assert_eq!(secs(&server.times(false)), [0, 7, 14]);
 }
@@ -294,7 +294,7 @@ async fn one_kind_in_trouble_leaves_the_others_alone() {
     let bad = Server::new();
     bad.answer(500, "no");
     let others = informers(&bad);
-    let failing = others.crs(watched(), &[], None);
+    let failing = others.shared::<CrRecord>(watched(), &[], None);
     sleep(Duration::from_secs(30)).await;
     feed.send("ADDED", &object("c", 21, ""));
     settle().await;

@@ -149,7 +149,7 @@ async fn a_rewind_that_another_object_shows_has_everything_listed_again() {
     let informers = Informers::new(cluster, Entropy::seeded(7));
     server.answer(200, list(20, "", &[object("a", 10, "")]));
     let _feed = server.watch();
-    let handle = informers.crs(watched(), &[], None);
+    let handle = informers.shared::<CrRecord>(watched(), &[], None);
     handle.synced().await;
     server.answer(200, list(40, "", &[object("c", 35, "")]));
     settle().await;

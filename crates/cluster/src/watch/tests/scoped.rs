@@ -1,6 +1,6 @@
 //! One kind in several namespaces, each with its own informer.
 
-use orkestra_core::plan::ObjectNamespaces;
+use orkestra_object::ObjectNamespaces;
 
 use super::*;
 
@@ -10,7 +10,9 @@ fn places() -> ObjectNamespaces {
 }
 
 fn websites(informers: &Informers) -> Scoped<CrRecord> {
-    Scoped::start(&watched(), &places(), |part| informers.crs(part, &[], None))
+    Scoped::start(&watched(), &places(), |part| {
+        informers.shared::<CrRecord>(part, &[], None)
+    })
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,7 +75,9 @@ async fn a_cluster_scoped_kind_is_listed_whole() {
     let mut whole = watched();
     whole.served.namespaced = false;
     let informers = informers(&server);
-    let watches = Scoped::start(&whole, &places(), |part| informers.crs(part, &[], None));
+    let watches = Scoped::start(&whole, &places(), |part| {
+        informers.shared::<CrRecord>(part, &[], None)
+    });
     watches.looked_at().await;
     assert_eq!(watches.namespaces().collect::<Vec<_>>(), [None]);
 }

@@ -14,7 +14,7 @@ use super::{
 const CODE_SIGNING: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x03];
 
 /// Checks that an authority issued the certificate, for code signing, and that all certificates are valid at `time`.
-pub(super) fn check(
+pub(crate) fn check(
     leaf: &CertificateDer<'_>,
     evidence: &Evidence,
     root: &TrustedRoot,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use super::super::pem;
 
 /// The most certificates, from the signer's to the authority's.
-pub(super) const MOST_CERTIFICATES: usize = 4;
+pub(crate) const MOST_CERTIFICATES: usize = 4;
 /// The most entries of one signature.
 const MOST_ENTRIES: usize = 4;
 /// The most hashes of a proof: a log with 2^64 entries has as many.
@@ -28,37 +28,37 @@ pub struct Annotations {
 
 /// The evidence of a signature, not yet verified.
 #[derive(Debug)]
-pub(in super::super) struct Evidence {
+pub(crate) struct Evidence {
     /// The certificate of the signer.
-    pub(super) leaf: Vec<u8>,
+    pub(crate) leaf: Vec<u8>,
     /// The certificates of its authorities, as the signature names them.
-    pub(super) chain: Vec<Vec<u8>>,
+    pub(crate) chain: Vec<Vec<u8>>,
     /// The entries of logs.
-    pub(super) entries: Vec<Entry>,
+    pub(crate) entries: Vec<Entry>,
     /// True if it has timestamps of an authority (RFC 3161).
-    pub(super) has_timestamps: bool,
+    pub(crate) has_timestamps: bool,
 }
 
 /// An entry of a transparency log.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// The entry in base64: the log signs this text.
-    pub(super) body: String,
+    pub(crate) body: String,
     /// The time at which the log accepted it, in seconds since 1970.
-    pub(super) time: i64,
+    pub(crate) time: i64,
     /// Its index among all entries.
-    pub(super) index: i64,
+    pub(crate) index: i64,
     /// The log.
-    pub(super) log: Vec<u8>,
+    pub(crate) log: Vec<u8>,
     /// The log's signature of these four.
-    pub(super) promise: Option<Vec<u8>>,
+    pub(crate) promise: Option<Vec<u8>>,
     /// The proof that the log contains it.
-    pub(super) proof: Option<InclusionProof>,
+    pub(crate) proof: Option<InclusionProof>,
 }
 
 impl Entry {
     /// Returns the time at which the log accepted it.
-    pub(super) fn unix_time(&self) -> Result<UnixTime, String> {
+    pub(crate) fn unix_time(&self) -> Result<UnixTime, String> {
         let seconds = u64::try_from(self.time)
             .map_err(|_| "the time of its log entry is before 1970".to_owned())?;
         Ok(UnixTime::since_unix_epoch(std::time::Duration::from_secs(
@@ -67,30 +67,30 @@ impl Entry {
     }
 
     /// Returns the entry's bytes.
-    pub(super) fn bytes(&self) -> Result<Vec<u8>, String> {
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, String> {
         decode(&self.body, "the body of its log entry")
     }
 }
 
 /// A proof that a log contains an entry.
 #[derive(Debug)]
-pub(super) struct InclusionProof {
+pub(crate) struct InclusionProof {
     /// The index in the tree.
-    pub(super) index: u64,
+    pub(crate) index: u64,
     /// The number of entries of the tree.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// The hash of the tree.
-    pub(super) root: Vec<u8>,
+    pub(crate) root: Vec<u8>,
     /// The hashes beside the path from the entry to the root.
-    pub(super) hashes: Vec<Vec<u8>>,
+    pub(crate) hashes: Vec<Vec<u8>>,
     /// The signed size and hash of the tree.
-    pub(super) checkpoint: String,
+    pub(crate) checkpoint: String,
 }
 
 /// `verificationMaterial` of a bundle.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(in super::super) struct Material {
+pub(crate) struct Material {
     certificate: Option<Raw>,
     x509_certificate_chain: Option<Chain>,
     tlog_entries: Vec<TlogEntry>,
@@ -179,7 +179,7 @@ struct OldPayload {
 
 impl Material {
     /// Returns the evidence of a bundle.
-    pub(in super::super) fn evidence(&self) -> Result<Evidence, String> {
+    pub(crate) fn evidence(&self) -> Result<Evidence, String> {
         let listed = self.x509_certificate_chain.as_ref();
         let listed = listed.map_or(&[][..], |chain| &chain.certificates);
         let certificates: Vec<&Raw> = self.certificate.iter().chain(listed).collect();
@@ -256,7 +256,7 @@ impl TlogProof {
 
 impl Annotations {
     /// Returns the evidence of a "simple signing" document.
-    pub(in super::super) fn evidence(&self) -> Result<Evidence, String> {
+    pub(crate) fn evidence(&self) -> Result<Evidence, String> {
         let certificate = self.certificate.as_deref().ok_or_else(no_certificate)?;
         let mut certificates = certificates(certificate)
             .ok_or_else(|| "its certificate is not one in PEM".to_owned())?;
@@ -304,7 +304,7 @@ fn old_entry(text: &str) -> Result<Entry, String> {
 }
 
 /// Returns the certificates of a text in PEM; none if there is another block or no block.
-pub(super) fn certificates(text: &str) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn certificates(text: &str) -> Option<Vec<Vec<u8>>> {
     let blocks = pem::read_all(text, MOST_BYTES)?;
     let is_certificate = |(label, _): &(&str, Vec<u8>)| *label == "CERTIFICATE";
     if blocks.is_empty() || !blocks.iter().all(is_certificate) {
@@ -314,7 +314,7 @@ pub(super) fn certificates(text: &str) -> Option<Vec<Vec<u8>>> {
 }
 
 /// Decodes base64 of a limited length.
-pub(super) fn decode(text: &str, what: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn decode(text: &str, what: &str) -> Result<Vec<u8>, String> {
     if text.len() > MOST_BYTES {
         return Err(format!("{what} has more than {MOST_BYTES} bytes"));
     }

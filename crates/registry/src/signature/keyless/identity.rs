@@ -8,11 +8,13 @@ use super::shown;
 const ISSUER_RAW: &str = "1.3.6.1.4.1.57264.1.1";
 /// The issuer as `UTF8String` in DER: 1.3.6.1.4.1.57264.1.8.
 const ISSUER: &str = "1.3.6.1.4.1.57264.1.8";
+/// The parts of a subject are joined with these, after its scheme.
+const SEPARATORS: [&str; 2] = ["@", "//"];
 /// The tag of `UTF8String`.
 const UTF8_STRING: u8 = 0x0c;
 
 /// Checks the issuer and the subject; returns the subject.
-pub(super) fn check(leaf: &[u8], issuer: &str, subject: &str) -> Result<String, String> {
+pub(crate) fn check(leaf: &[u8], issuer: &str, subject: &str) -> Result<String, String> {
     let (rest, certificate) =
         X509Certificate::from_der(leaf).map_err(|_| "its certificate is not valid".to_owned())?;
     if !rest.is_empty() {
@@ -38,8 +40,13 @@ pub(super) fn check(leaf: &[u8], issuer: &str, subject: &str) -> Result<String, 
         )),
         None => {
             let found: Vec<String> = subjects.iter().take(4).map(|text| shown(text)).collect();
+            let ends = if subject.contains('*') {
+                ", in which a `*` ends at an `@` and a `//` of its own"
+            } else {
+                ""
+            };
             Err(format!(
-                "its certificate is of `{}`, expected `{subject}`",
+                "its certificate is of `{}`, expected `{subject}`{ends}",
                 found.join("`, `")
             ))
         }
@@ -94,33 +101,120 @@ fn subjects(certificate: &X509Certificate<'_>) -> Result<Vec<String>, String> {
     Ok(subjects.collect())
 }
 
-/// True if a text matches a pattern in which `*` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let (mut at, mut read) = (0, 0);
-    // The last star, and the place up to which it stands for text.
-    let mut star: Option<(usize, usize)> = None;
-    while read < text.len() {
-        if pattern.get(at) == Some(&b'*') {
-            star = Some((at, read));
-            at += 1;
-        } else if pattern.get(at) == Some(&text[read]) {
-            at += 1;
-            read += 1;
-        } else if let Some((place, until)) = star {
-            star = Some((place, until + 1));
-            at = place + 1;
-            read = until + 1;
-        } else {
-            return false;
+/// True if a subject matches a pattern in which `*` stands for any text, but not for a separator that the pattern has itself.
+///
+/// The issuer joins parts with separators: a workflow and the ref that it ran for with `@`, as in
+/// `https://github.com/acme/lakes/.github/workflows/release.yml@refs/tags/v1`, and a project and a file with `//`. Anyone who may push
+/// a branch chooses its name, which may contain an `@`.
+///
+/// ```text
+/// https://git.example/acme/*@refs/tags/*   …/acme/release.yml@refs/tags/v1             true
+///                                          …/acme/x.yml@refs/heads/x@refs/tags/v1      false
+/// https://git.example/acme/*               …/acme/release.yml@refs/heads/main          true
+/// ```
+fn matches(pattern: &str, subject: &str) -> bool {
+    let (pattern, subject) = match (pattern.split_once("://"), subject.split_once("://")) {
+        (Some((scheme, pattern)), Some((other, subject))) if scheme == other => (pattern, subject),
+        _ => (pattern, subject),
+    };
+    let Some((first, rest)) = pattern.split_once('*') else {
+        return pattern == subject;
+    };
+    let Some(mut text) = subject.strip_prefix(first) else {
+        return false;
+    };
+    let separators = SEPARATORS.iter().filter(|one| pattern.contains(**one));
+    // No text of a wildcard has a separator: the latest place where the next part can begin.
+    let latest = |text: &str| {
+        let places = separators.clone().filter_map(|one| text.find(one));
+        places.min().unwrap_or(text.len())
+    };
+    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+    for part in middle.split('*').filter(|part| !part.is_empty()) {
+        // The first place leaves the most text for the other parts, and no later one has fewer separators before it.
+        match text.find(part).filter(|at| *at <= latest(text)) {
+            Some(at) => text = &text[at + part.len()..],
+            None => return false,
         }
     }
-    pattern[at..].iter().all(|byte| *byte == b'*')
+    let at = text.len().checked_sub(last.len());
+    at.is_some_and(|at| at <= latest(text)) && text.ends_with(last)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Over 60 lines: a table of patterns and subjects.
+    #[test]
+    fn a_wildcard_ends_at_a_separator_of_its_pattern() {
+        const W: &str = "https://github.com/acme/lakes/.github/workflows";
+        for (pattern, subject, wanted) in [
+            ("/*@refs/tags/*", "/release.yml@refs/tags/v1", true),
+            ("/*@refs/tags/*", "/release.yml@refs/tags/v1/x", true),
+            (
+                "/*@refs/tags/*",
+                "/release.yml@refs/heads/x@refs/tags/v9",
+                false,
+            ),
+            (
+                "/*@refs/tags/*",
+                "/release.yml@refs/heads/@refs/tags/v9",
+                false,
+            ),
+            (
+                "/*@refs/tags/*",
+                "/release.yml@refs/tags/v9@refs/tags/v9",
+                false,
+            ),
+            (
+                "/*@refs/heads/main",
+                "/a.yml@refs/heads/x@refs/heads/main",
+                false,
+            ),
+            (
+                "/release.yml@*/main",
+                "/release.yml@refs/heads/x@y/main",
+                false,
+            ),
+            ("/*.yml@refs/*/v*", "/a.b.yml@refs/tags/v1", true),
+            ("/*@refs/tags/v1", "/release.yml@refs/tags/v1", true),
+            ("/*@refs/tags/v1", "/release.yml@refs/tags/v12", false),
+            ("/*", "/release.yml@refs/heads/main", true),
+            (
+                "/release.yml@refs/tags/v1",
+                "/release.yml@refs/tags/v1",
+                true,
+            ),
+            (
+                "/release.yml@refs/tags/v1",
+                "/release.yml@refs/tags/v1*",
+                false,
+            ),
+        ] {
+            let (pattern, subject) = (format!("{W}{pattern}"), format!("{W}{subject}"));
+            assert_eq!(matches(&pattern, &subject), wanted, "{pattern} {subject}");
+        }
+        for (pattern, subject, wanted) in [
+            (
+                "https://gitlab.com/acme/*//.gitlab-ci.yml@refs/tags/*",
+                "https://gitlab.com/acme/a/b//.gitlab-ci.yml@refs/tags/v1",
+                true,
+            ),
+            (
+                "https://gitlab.com/acme/*//.gitlab-ci.yml@refs/tags/*",
+                "https://gitlab.com/acme/a//x//.gitlab-ci.yml@refs/tags/v1",
+                false,
+            ),
+            ("*@acme.example", "ci@acme.example", true),
+            ("*@acme.example", "ci@evil.example@acme.example", false),
+            ("*", "https://anything@refs/heads/main", true),
+            ("https://*/a@b", "https://h/a@b", true),
+            ("https://h/a@*", "http://h/a@b", false),
+        ] {
+            assert_eq!(matches(pattern, subject), wanted, "{pattern} {subject}");
+        }
+    }
 
     #[test]
     fn a_star_stands_for_any_text_and_everything_else_for_itself() {

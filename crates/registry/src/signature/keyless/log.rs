@@ -18,7 +18,7 @@ use super::{
 use crate::Digest;
 
 /// Returns the entry that a log of the root signed; none if the root has no logs.
-pub(super) fn entry<'a>(
+pub(crate) fn entry<'a>(
     evidence: &'a Evidence,
     root: &TrustedRoot,
 ) -> Result<Option<&'a Entry>, String> {
@@ -131,7 +131,7 @@ struct EnvelopeSignature {
 }
 
 /// Checks that an entry is about this payload, this signature and this certificate.
-pub(super) fn is_about(
+pub(crate) fn is_about(
     entry: &Entry,
     signed: &SignedMessage<'_>,
     leaf: &[u8],

@@ -24,7 +24,7 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use webpki::{EndEntityCert, ring as algorithms};
 
 pub use evidence::Annotations;
-pub(super) use evidence::{Evidence, Material};
+pub(crate) use evidence::{Evidence, Material};
 pub use root::{BadRoot, TrustedRoot};
 
 /// The algorithms of certificates and logs.
@@ -36,7 +36,7 @@ static ALGORITHMS: &[&dyn rustls::pki_types::SignatureVerificationAlgorithm] =
 pub struct Identity {
     /// The issuer: exactly this text.
     issuer: String,
-    /// The subject; `*` stands for any text.
+    /// The subject, with wildcards.
     subject: String,
     /// The certificates and keys that are trusted.
     root: TrustedRoot,
@@ -44,7 +44,7 @@ pub struct Identity {
 
 impl Identity {
     /// Accepts signatures by certificates that have this issuer, and a subject (an e-mail address or URI) that matches
-    /// `subject`, in which `*` stands for any text.
+    /// `subject`, in which `*` stands for any text without a separator (`@`, `//`) that `subject` has itself.
     ///
     /// # Errors
     /// [`BadRoot`] if the issuer or the subject is empty.
@@ -72,7 +72,7 @@ impl Identity {
     }
 
     /// Checks that a certificate of this identity signed; returns the subject of the certificate.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         evidence: &Evidence,
         signed: &SignedMessage<'_>,
@@ -105,7 +105,7 @@ impl std::fmt::Debug for Identity {
 
 /// The kind of log entry that a format of signatures has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EntryKind {
+pub(crate) enum EntryKind {
     /// A digest with a signature, of a "simple signing" document.
     HashedRekord,
     /// An envelope, of a bundle.
@@ -113,15 +113,15 @@ pub(super) enum EntryKind {
 }
 
 /// A message with its signature.
-pub(super) struct SignedMessage<'a> {
+pub(crate) struct SignedMessage<'a> {
     /// The bytes that were signed.
-    pub(super) message: &'a [u8],
+    pub(crate) message: &'a [u8],
     /// The signature.
-    pub(super) signature: &'a [u8],
+    pub(crate) signature: &'a [u8],
     /// The payload that a log entry names.
-    pub(super) payload: &'a [u8],
+    pub(crate) payload: &'a [u8],
     /// The kind of that entry.
-    pub(super) kind: EntryKind,
+    pub(crate) kind: EntryKind,
 }
 
 impl SignedMessage<'_> {

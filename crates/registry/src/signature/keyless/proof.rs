@@ -15,7 +15,7 @@ const SIGNATURES: &str = "\n\n";
 const DASH: &str = "\u{2014} ";
 
 /// Checks that the tree contains the entry, and that the log signed the tree.
-pub(super) fn check(proof: &InclusionProof, entry: &[u8], log: &Log) -> Result<(), String> {
+pub(crate) fn check(proof: &InclusionProof, entry: &[u8], log: &Log) -> Result<(), String> {
     let leaf: [u8; 32] = Sha256::new_with_prefix([0])
         .chain_update(entry)
         .finalize()

@@ -21,7 +21,7 @@ const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.trustedroot";
 /// A trusted root, or an identity, that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadRoot(pub(super) String);
+pub struct BadRoot(pub(crate) String);
 
 /// The certificate authorities and the transparency logs that keyless signatures are verified with.
 ///
@@ -29,32 +29,32 @@ pub struct BadRoot(pub(super) String);
 /// certificates have to be valid when they are verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedRoot {
-    pub(super) authorities: Vec<Authority>,
-    pub(super) logs: Vec<Log>,
+    pub(crate) authorities: Vec<Authority>,
+    pub(crate) logs: Vec<Log>,
     digest: Digest,
 }
 
 /// A certificate authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Authority {
+pub(crate) struct Authority {
     /// Certificates that are trusted.
-    pub(super) anchors: Vec<Vec<u8>>,
+    pub(crate) anchors: Vec<Vec<u8>>,
     /// Certificates between those and the signer's.
-    pub(super) intermediates: Vec<Vec<u8>>,
+    pub(crate) intermediates: Vec<Vec<u8>>,
     /// When it issues certificates.
-    pub(super) valid: Period,
+    pub(crate) valid: Period,
 }
 
 /// A period of time, of which each end may be open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Period {
+pub(crate) struct Period {
     start: Option<jiff::Timestamp>,
     end: Option<jiff::Timestamp>,
 }
 
 impl Period {
     /// True if a time is in it.
-    pub(super) fn contains(self, time: UnixTime) -> bool {
+    pub(crate) fn contains(self, time: UnixTime) -> bool {
         let Ok(seconds) = i64::try_from(time.as_secs()) else {
             return false;
         };
@@ -65,15 +65,15 @@ impl Period {
 
 /// A trusted transparency log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Log {
-    pub(super) id: Vec<u8>,
+pub(crate) struct Log {
+    pub(crate) id: Vec<u8>,
     key: Vec<u8>,
-    pub(super) valid: Period,
+    pub(crate) valid: Period,
 }
 
 impl Log {
     /// Returns a log with its key (`SubjectPublicKeyInfo` in DER).
-    pub(super) fn new(id: Vec<u8>, key: Vec<u8>, valid: Period) -> Result<Self, String> {
+    pub(crate) fn new(id: Vec<u8>, key: Vec<u8>, valid: Period) -> Result<Self, String> {
         if RawPublicKeyEntity::try_from(&SubjectPublicKeyInfoDer::from(&key[..])).is_err() {
             return Err("the key is not a public key in DER".to_owned());
         }
@@ -81,12 +81,12 @@ impl Log {
     }
 
     /// Returns the start of its identity, which notes name.
-    pub(super) fn hint(&self) -> &[u8] {
+    pub(crate) fn hint(&self) -> &[u8] {
         self.id.get(..4).unwrap_or_default()
     }
 
     /// True if its key signed a message.
-    pub(super) fn signed(&self, message: &[u8], signature: &[u8]) -> bool {
+    pub(crate) fn signed(&self, message: &[u8], signature: &[u8]) -> bool {
         let key = SubjectPublicKeyInfoDer::from(&self.key[..]);
         let Ok(key) = RawPublicKeyEntity::try_from(&key) else {
             return false;

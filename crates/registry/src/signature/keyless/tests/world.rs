@@ -13,19 +13,19 @@ use sha2::{Digest as _, Sha256};
 use super::super::{Annotations, Identity, TrustedRoot};
 use crate::{Digest, signature::Candidate};
 
-pub(super) const ISSUER: &str = "https://accounts.example";
-pub(super) const SUBJECT: &str = "ada@harbour.example";
+pub(crate) const ISSUER: &str = "https://accounts.example";
+pub(crate) const SUBJECT: &str = "ada@harbour.example";
 /// 2026-06-15T12:00:00Z.
-pub(super) const SIGNED_AT: i64 = 1_781_524_800;
+pub(crate) const SIGNED_AT: i64 = 1_781_524_800;
 
 /// A time after all certificates of signers expired.
-pub(super) fn now() -> &'static str {
+pub(crate) fn now() -> &'static str {
     "2030-01-01T00:00:00Z"
 }
 
 /// The fault in the log's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spoilt {
+pub(crate) enum Spoilt {
     Nothing,
     NoEntry,
     OtherLogKey,
@@ -38,17 +38,17 @@ pub(super) enum Spoilt {
 
 /// The properties of a signature; the default is a valid one.
 #[derive(Clone, Debug)]
-pub(super) struct Knobs {
-    pub(super) issuer: Option<&'static str>,
-    pub(super) raw_issuer: Option<&'static str>,
-    pub(super) subject: &'static str,
-    pub(super) is_for_code: bool,
-    pub(super) other_authority: bool,
-    pub(super) other_key: bool,
-    pub(super) intermediates: usize,
-    pub(super) time: i64,
-    pub(super) digest: Digest,
-    pub(super) spoilt: Spoilt,
+pub(crate) struct Knobs {
+    pub(crate) issuer: Option<&'static str>,
+    pub(crate) raw_issuer: Option<&'static str>,
+    pub(crate) subject: &'static str,
+    pub(crate) is_for_code: bool,
+    pub(crate) other_authority: bool,
+    pub(crate) other_key: bool,
+    pub(crate) intermediates: usize,
+    pub(crate) time: i64,
+    pub(crate) digest: Digest,
+    pub(crate) spoilt: Spoilt,
 }
 
 impl Default for Knobs {
@@ -68,7 +68,7 @@ impl Default for Knobs {
     }
 }
 
-pub(super) struct World {
+pub(crate) struct World {
     authority: Vec<u8>,
     authority_key: String,
     log: KeyPair,
@@ -99,7 +99,7 @@ struct Chain {
 }
 
 impl World {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let key = KeyPair::generate().unwrap();
         let certificate = authority_params("authority").self_signed(&key).unwrap();
         Self {
@@ -109,16 +109,16 @@ impl World {
         }
     }
 
-    pub(super) fn pem(&self) -> String {
+    pub(crate) fn pem(&self) -> String {
         pem(&self.authority)
     }
 
-    pub(super) fn leaf_pem(&self) -> String {
+    pub(crate) fn leaf_pem(&self) -> String {
         pem(&self.chain(&Knobs::default()).certificates[0])
     }
 
     /// Returns a trusted root with a change.
-    pub(super) fn root(&self, change: impl Fn(&mut Value)) -> String {
+    pub(crate) fn root(&self, change: impl Fn(&mut Value)) -> String {
         let mut root = json!({
             "mediaType": "application/vnd.dev.sigstore.trustedroot+json;version=0.1",
             "certificateAuthorities": [{
@@ -141,7 +141,7 @@ impl World {
         root.to_string()
     }
 
-    pub(super) fn identity(&self, subject: &str) -> Identity {
+    pub(crate) fn identity(&self, subject: &str) -> Identity {
         let root = TrustedRoot::parse(&self.root(|_| ())).unwrap();
         Identity::new(ISSUER, subject, root).unwrap()
     }
@@ -196,7 +196,7 @@ impl World {
     }
 
     /// Returns a note for a tree with one entry, signed by the log or by another key.
-    pub(super) fn checkpoint(&self, root: &[u8; 32], is_ours: bool) -> String {
+    pub(crate) fn checkpoint(&self, root: &[u8; 32], is_ours: bool) -> String {
         let text = format!("log.example - 1\n1\n{}\n", STANDARD.encode(root));
         let other = KeyPair::generate().unwrap();
         let signature = if is_ours { &self.log } else { &other };
@@ -268,7 +268,7 @@ impl World {
         })
     }
 
-    pub(super) fn bundle(&self, knobs: &Knobs) -> Value {
+    pub(crate) fn bundle(&self, knobs: &Knobs) -> Value {
         let Chain { certificates, key } = self.chain(knobs);
         let payload_type = "application/vnd.in-toto+json";
         let payload = json!({
@@ -318,7 +318,7 @@ impl World {
         })
     }
 
-    pub(super) fn simple(&self, knobs: &Knobs) -> Candidate {
+    pub(crate) fn simple(&self, knobs: &Knobs) -> Candidate {
         let Chain { certificates, key } = self.chain(knobs);
         let payload = json!({"critical": {
             "identity": {"docker-reference": "registry.example/k/shop"},

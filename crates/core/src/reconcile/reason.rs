@@ -1,3 +1,0 @@
-//! Reasons of custom resources: see [`crate::reasons`].
-
-pub use crate::reasons::Reason;

@@ -1,0 +1,3 @@
+//! Reasons of custom resources: see [`orkestra_language::reasons`].
+
+pub use orkestra_language::reasons::Reason;

@@ -1,0 +1,5 @@
+//! Answers, packs and trees that the tests build from bytes.
+
+mod pack;
+mod protocol;
+mod walk;
