@@ -209,6 +209,7 @@ pub(crate) async fn every_kind_is_made_kept_without_a_write_followed_repaired_an
     }
     let count = all.count();
     until_team(&scenario, &rights, "herons", count).await?;
+    until_explained(&scenario).await?;
     scenario.until_settled().await?;
 
     ensure_second_pass_writes_nothing(&scenario).await?;
@@ -222,6 +223,19 @@ pub(crate) async fn every_kind_is_made_kept_without_a_write_followed_repaired_an
     scenario.apply(&all.without("jobs")?)?;
     until_count(&scenario, &rights, 0).await?;
     ensure_rights_are_used(&scenario, &rights, start)
+}
+
+/// Waits until the status says what the children that are not ready wait for, which is looked up seconds after everything else.
+async fn until_explained(scenario: &Scenario) -> Result<()> {
+    let is_explained = |pond: &Value| {
+        condition(pond, "Ready").is_some_and(|ready| {
+            ready["status"] == "True" || waters::text(ready, "/message").contains(" (")
+        })
+    };
+    let what = "says what it waits for";
+    let ponds = scenario.objects("ponds");
+    ponds.until("all", what, LIMIT, is_explained).await?;
+    Ok(())
 }
 
 /// Requests another reconcile pass of both operators, and checks that it writes nothing.
@@ -242,16 +256,6 @@ async fn ensure_second_pass_writes_nothing(scenario: &Scenario) -> Result<()> {
 
 /// Restarts the controller, and checks that its first reconcile passes write nothing.
 async fn ensure_restart_writes_nothing(scenario: &mut Scenario) -> Result<()> {
-    // What is behind a child that is not ready is looked up after some seconds, in this process or in the next one.
-    let is_explained = |pond: &Value| {
-        condition(pond, "Ready").is_some_and(|ready| {
-            ready["status"] == "True" || waters::text(ready, "/message").contains(" (")
-        })
-    };
-    let ponds = scenario.objects("ponds");
-    ponds
-        .until("all", "says what it waits for", LIMIT, is_explained)
-        .await?;
     let mark = Scenario::mark()?;
     scenario.terminate()?;
     scenario.start().await?;
