@@ -135,17 +135,26 @@ async fn open_revision(
             fields,
         });
     }
-    let mut files = Vec::with_capacity(1 + revision.motifs.len());
+    let files = files_of(revision, document)?;
+    describe(fetcher, name, files, Kind::Katalog).await
+}
+
+/// Returns the document of an accepted revision and the Motifs that it used, as files.
+pub(crate) fn files_of(
+    revision: &AcceptedRevision,
+    document: &Value,
+) -> Result<Vec<File>, anyhow::Error> {
     let named = revision.motifs.iter();
     let named = named.map(|(motif, document)| (format!("motif-{motif}.yaml"), document));
-    for (file, document) in std::iter::once(("katalog.yaml".to_owned(), document)).chain(named) {
-        let text = serde_saphyr::to_string(document).map_err(anyhow::Error::from)?;
-        files.push(File {
-            name: file,
+    let all = std::iter::once(("katalog.yaml".to_owned(), document)).chain(named);
+    let file = |(name, document)| {
+        let text = serde_saphyr::to_string(document)?;
+        Ok(File {
+            name,
             content: text.into(),
-        });
-    }
-    describe(fetcher, name, files, Kind::Katalog).await
+        })
+    };
+    all.map(file).collect()
 }
 
 /// Checks documents in a folder of their own.

@@ -41,6 +41,7 @@ pub(crate) const GROUPS: [CommandGroup; 6] = [
         commands: &[
             "install",
             "uninstall",
+            "why",
             "suspend",
             "resume",
             "reconcile",

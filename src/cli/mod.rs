@@ -44,6 +44,7 @@ mod usage;
 mod validate;
 mod version;
 mod webhooks;
+mod why;
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -100,6 +101,7 @@ enum Command {
     History(history::Args),
     Rollback(rollback::Args),
     Plan(plan::Args),
+    Why(why::Args),
     Suspend(suspend::SuspendArgs),
     Resume(suspend::ResumeArgs),
     Reconcile(reconcile::Args),
@@ -222,6 +224,7 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::History(args) => history::execute(args).await,
         Command::Rollback(args) => rollback::execute(args).await,
         Command::Plan(args) => plan::execute(args).await,
+        Command::Why(args) => why::execute(args).await,
         Command::Suspend(args) => suspend::suspend(args).await,
         Command::Resume(args) => suspend::resume(args).await,
         Command::Reconcile(args) => reconcile::execute(args).await,

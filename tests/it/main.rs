@@ -104,3 +104,4 @@ mod unknown_fields;
 mod values;
 mod waters;
 mod website;
+mod why;

@@ -1,8 +1,8 @@
 //! The accepted revisions of a Katalog, for `ork history`, `ork diff` and `ork rollback`.
 
 use orkestra_cluster::requests::Cluster;
-use orkestra_language::api::status::KatalogStatus;
-use orkestra_plan::KatalogRef;
+use orkestra_language::api::status::{KatalogStatus, OperatedKind};
+use orkestra_plan::{Declaring, GroupKind, KatalogRef};
 use serde_json::{Map, Value};
 
 use super::{
@@ -70,6 +70,33 @@ pub async fn history(cluster: &Cluster, katalog: &KatalogRef) -> Result<History,
         in_force: status.revision,
         revisions: stored.iter().map(accepted).collect(),
     })
+}
+
+/// Returns the Katalogs and Komposers of all namespaces that operate a kind, according to their status.
+///
+/// # Errors
+/// The API server refused, or did not answer.
+pub async fn operating(
+    cluster: &Cluster,
+    kind: &GroupKind,
+) -> Result<Vec<KatalogRef>, RequestError> {
+    let mut found = Vec::new();
+    for declaring in [Declaring::Katalog, Declaring::Komposer] {
+        let objects = ServedResource::declaring(cluster, declaring);
+        for object in objects.list(None, None).await? {
+            let status = object.data.get("status").cloned().unwrap_or_default();
+            let status: KatalogStatus = serde_json::from_value(status).unwrap_or_default();
+            let operates =
+                |one: &OperatedKind| (&*one.group, &*one.kind) == (&*kind.group, &*kind.kind);
+            let (namespace, name) = (object.metadata.namespace, object.metadata.name);
+            if let (true, Some(namespace), Some(name)) =
+                (status.operated.iter().any(operates), namespace, name)
+            {
+                found.push(KatalogRef::new(namespace, name).of(declaring));
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn accepted(revision: &Revision) -> AcceptedRevision {

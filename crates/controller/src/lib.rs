@@ -46,7 +46,7 @@ pub use self::{
         SourceView,
     },
     files::{AppliedObject, FileError, KatalogFiles, Notice, compile_files},
-    history::{AcceptedRevision, History, HistoryError, history},
+    history::{AcceptedRevision, History, HistoryError, history, operating},
     manual_release::{LetGoError, ReleaseOutcome, claimed_elsewhere, release_katalog},
     release::{ReleaseError, ReleaseProgress, Released, operated, release_kind},
     sources::{ClusterFetch, FetchError, FetchExternal, NoFetch, Secret, Secrets},

@@ -56,5 +56,6 @@ mod pass {
     mod transitions;
     mod values;
     mod whole;
+    mod why;
     mod world;
 }

@@ -78,6 +78,26 @@ pub struct ChildKey {
     pub object: ObjectKey,
 }
 
+impl ChildKey {
+    /// Returns the key of an object with `apiVersion`, `kind` and a name; none without one of them.
+    pub fn of(object: &Node) -> Option<Self> {
+        let text = |field| {
+            let text = object.get(field)?.as_str()?;
+            (!text.is_empty()).then_some(text)
+        };
+        let group = text("apiVersion")?.split_once('/');
+        let kind = GroupKind {
+            group: group.map_or("", |(group, _)| group).into(),
+            kind: text("kind")?.into(),
+        };
+        object.meta_text("name")?;
+        Some(Self {
+            kind,
+            object: ObjectKey::of(object),
+        })
+    }
+}
+
 /// `Deployment.apps shop/web`: for messages.
 impl fmt::Display for ChildKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

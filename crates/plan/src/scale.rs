@@ -33,7 +33,7 @@ pub struct ScaleStep {
 
 impl ScalePlan {
     /// Returns the leaves to render, without the gates.
-    pub(crate) fn leaves(&self) -> impl Iterator<Item = &Leaf> {
+    pub fn leaves(&self) -> impl Iterator<Item = &Leaf> {
         let Self {
             min,
             max,

@@ -147,6 +147,34 @@ impl ObjectTree {
         }
     }
 
+    /// Calls `visit` with every choice between profiles, in order.
+    pub fn visit_chosen<'a>(&'a self, visit: &mut dyn FnMut(&'a Chosen)) {
+        match self {
+            Self::Fixed(_)
+            | Self::Owner(_)
+            | Self::Leaf(_)
+            | Self::ContainerName(_)
+            | Self::Workload(_)
+            | Self::Image(_) => {}
+            Self::Patched(parts) => {
+                parts.0.visit_chosen(visit);
+                parts.1.visit_chosen(visit);
+            }
+            Self::Chosen(chosen) => {
+                visit(chosen);
+                chosen.trees().for_each(|tree| tree.visit_chosen(visit));
+            }
+            Self::Map(entries) | Self::Part(entries) => {
+                for (_, below) in entries {
+                    below.visit_chosen(visit);
+                }
+            }
+            Self::List(items) | Self::Joined(items) => {
+                items.iter().for_each(|item| item.visit_chosen(visit));
+            }
+        }
+    }
+
     /// Returns fixed text.
     pub fn text(text: &str) -> Self {
         Self::Fixed(Node::from(text))

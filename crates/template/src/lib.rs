@@ -14,6 +14,7 @@
 mod ast;
 mod budget;
 mod compile;
+mod constants;
 mod data;
 mod declared;
 mod entropy;

@@ -3,11 +3,9 @@
 //! ```text
 //!  files ── files::validate ──► plans ─┐
 //!  custom resources: files, or live ───┼─► pass (as `render`) ──► objects ── dry-run apply ──► Change ── print ──► unified diff
-//!  live children, objects that are read ┘     ▲ requests more │
-//!                                             └───────────────┘
+//!  live children, objects that are read ┘
 //! ```
 
-mod cluster;
 mod print;
 #[cfg(test)]
 mod tests;
@@ -26,9 +24,9 @@ use orkestra_object::value::{MASK, Node};
 use orkestra_plan::{ChildKey, OperatorPlan};
 use serde_json::Value;
 
-use self::cluster::left_alone;
-pub(crate) use self::cluster::{LiveCluster, child_kinds};
-pub use self::{cluster::Error, print::unified};
+pub use self::print::unified;
+pub use crate::live::Error;
+use crate::live::{LiveCluster, Subject, left_alone};
 use crate::render::{
     FileObject, RenderInput, Rendered, RenderedPass, is_secret, pass, pick, read_calls,
     read_objects,
@@ -42,8 +40,6 @@ use orkestra_loader::{
 const SIDE_BY_SIDE: usize = 8;
 /// How often an object is compared again if it is written in the meantime.
 const ATTEMPTS: usize = 3;
-/// The most rounds in which a pass requests further objects.
-const ROUNDS: usize = 8;
 
 /// The input of a comparison; `-` is standard input.
 #[derive(Debug, Clone)]
@@ -124,9 +120,32 @@ pub async fn diff(cluster: &Cluster, request: &DiffRequest) -> Result<Diffed, Er
     };
     diffed.resources = resources.len();
     let cross = desk.cross(&resources).await?;
-    for resource in &resources {
-        desk.compare(resource, &cross, &mut diffed).await?;
+    let mut by_operator: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, resource) in resources.iter().enumerate() {
+        match pick(desk.katalogs, resource) {
+            Ok(picked) => {
+                let is_it = |one: &&OperatorPlan| std::ptr::eq(*one, picked.operator);
+                let operator = desk.operators().position(|one| is_it(&one));
+                by_operator
+                    .entry(operator.unwrap_or(0))
+                    .or_default()
+                    .push(at);
+            }
+            Err(problem) => diffed.problems.push(*problem),
+        }
     }
+    let mut changes = BTreeMap::new();
+    for (operator, places) in by_operator {
+        let Some(operator) = desk.operators().nth(operator) else {
+            continue;
+        };
+        let of_operator: Vec<&FileObject> = places.iter().map(|at| &resources[*at]).collect();
+        let found = desk
+            .compare(operator, &of_operator, &cross, &mut diffed.problems)
+            .await?;
+        changes.extend(places.into_iter().zip(found));
+    }
+    diffed.changes = changes.into_values().flatten().collect();
     Ok(diffed)
 }
 
@@ -191,74 +210,48 @@ impl CompareContext<'_> {
         Ok(all)
     }
 
-    /// Adds the changes of one custom resource's objects.
+    /// Returns the changes of the objects of each custom resource.
     async fn compare(
         &self,
-        resource: &FileObject,
+        operator: &OperatorPlan,
+        resources: &[&FileObject],
         cross: &[Node],
-        diffed: &mut Diffed,
-    ) -> Result<(), Error> {
-        let operator = match pick(self.katalogs, resource) {
-            Ok(picked) => picked.operator,
-            Err(problem) => {
-                diffed.problems.push(*problem);
-                return Ok(());
-            }
-        };
-        let mut children = self.children(operator, resource).await?;
-        let mut absent = BTreeSet::new();
-        for round in 1..=ROUNDS {
+        problems: &mut Diagnostics,
+    ) -> Result<Vec<Vec<Change>>, Error> {
+        let crs = resources.iter().map(|one| one.node.clone()).collect();
+        let mut subjects = self.cluster.with_children(operator, crs).await?;
+        let run = |at: usize, subject: &Subject| {
             let given = RenderInput {
-                resource,
+                resource: resources[at],
                 status: None,
-                children: &children,
+                children: &subject.children,
                 cross,
                 calls: self.calls,
                 now: self.request.now,
             };
-            let (pass, problems) = match pass(self.katalogs, &given) {
-                Ok(passed) => passed,
-                Err(problem) => {
-                    diffed.problems.push(*problem);
-                    return Ok(());
-                }
-            };
-            let mut asked = pass.preview.asked.clone();
-            asked.retain(|key| !absent.contains(key));
-            if asked.is_empty() || round == ROUNDS {
-                diffed.problems.extend(problems);
-                let changes = self.changes(operator, &pass).await?;
-                diffed.changes.extend(changes);
-                break;
-            }
-            for key in asked {
-                match self.cluster.object(operator, &key).await? {
-                    Some(object) => children.push(object),
-                    None => {
-                        absent.insert(key);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the children of a live custom resource.
-    async fn children(
-        &self,
-        operator: &OperatorPlan,
-        resource: &FileObject,
-    ) -> Result<Vec<Node>, Error> {
-        let Some(uid) = resource.node.meta_text("uid") else {
-            return Ok(Vec::new());
+            pass(self.katalogs, &given)
         };
-        let label = format!("{}={uid}", orkestra_language::api::names::LABEL_OWNER_UID);
-        let mut children = Vec::new();
-        for kind in child_kinds(operator, [&resource.node]) {
-            let served = self.cluster.kind(&kind).await?;
-            children.extend(self.cluster.list(&served, None, &label).await?);
+        let asked = |passed: &Result<(RenderedPass, _), _>| match passed {
+            Ok((pass, _)) => pass.preview.asked.clone(),
+            Err(_) => BTreeSet::new(),
+        };
+        let settling = self.cluster.settled(operator, &mut subjects, run, asked);
+        let passes = settling.await?;
+        let scaled = self.cluster.scaled(operator).await?;
+        let mut changes = Vec::with_capacity(passes.len());
+        for passed in passes {
+            changes.push(match passed {
+                Ok((pass, found)) => {
+                    problems.extend(found);
+                    self.changes(operator, &pass, &scaled).await?
+                }
+                Err(problem) => {
+                    problems.push(*problem);
+                    Vec::new()
+                }
+            });
         }
-        Ok(children)
+        Ok(changes)
     }
 
     /// Returns the changes of a pass.
@@ -266,14 +259,14 @@ impl CompareContext<'_> {
         &self,
         operator: &OperatorPlan,
         pass: &RenderedPass,
+        scaled: &BTreeSet<ChildKey>,
     ) -> Result<Vec<Change>, Error> {
         let manager = operator.field_manager();
-        let scaled = self.cluster.scaled(operator).await?;
         let unscaled: Vec<Node> = pass
             .preview
             .objects
             .iter()
-            .map(|object| left_alone(object, &scaled))
+            .map(|object| left_alone(object, scaled))
             .collect();
         let objects = unscaled.iter().zip(&pass.hidden.objects);
         let changes =

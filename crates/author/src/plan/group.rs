@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use orkestra_engine::reconcile::forecast::{PlannedAction, PlannedWrite};
+use orkestra_engine::reconcile::forecast::{FieldChange, PlannedAction, PlannedWrite};
 use orkestra_object::value::{MASK, Node};
-use orkestra_plan::{ChildKey, GroupKind, OperatorPlan};
+use orkestra_plan::{GroupKind, OperatorPlan};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -103,12 +103,12 @@ impl Instance {
             let declared = children.find(|child| write.declared.as_deref() == Some(&*child.path));
             write.key.kind == secret || declared.is_none_or(|child| child.shows_secrets)
         };
-        let mut writes: Vec<(PlannedWrite, bool)> = writes
-            .into_iter()
-            .map(|write| (hides(&write), write))
-            .map(|(hides, write)| (write, hides))
-            .collect();
-        writes.sort_by_key(|(write, _)| severity(&write.action));
+        let with_hides = |write: PlannedWrite| {
+            let hides = hides(&write);
+            (write, hides)
+        };
+        let mut writes: Vec<_> = writes.into_iter().map(with_hides).collect();
+        writes.sort_by_key(|(write, _)| Severity::of(&write.action));
         Self {
             operator: operator.name.clone(),
             own: cr.meta_text("name").unwrap_or_default().to_owned(),
@@ -117,13 +117,19 @@ impl Instance {
         }
     }
 
+    /// Returns the changed fields of the child at that place.
+    fn fields(&self, place: usize) -> &[FieldChange] {
+        let write = self.writes.get(place);
+        write.map_or(&[], |(write, _)| write.action.fields())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
     /// Returns the number of children that are deleted or replaced.
     pub(crate) fn deletions(&self) -> usize {
-        let ends = |action: &PlannedAction| severity(action) <= Severity::Replace;
+        let ends = |action: &PlannedAction| Severity::of(action) <= Severity::Replace;
         self.writes
             .iter()
             .filter(|(write, _)| ends(&write.action))
@@ -141,7 +147,7 @@ impl Instance {
             let _ = write!(
                 shape,
                 "\n{:?} {} {of}",
-                severity(&planned.action),
+                Severity::of(&planned.action),
                 planned.key.kind
             );
             for field in planned.action.fields() {
@@ -152,15 +158,28 @@ impl Instance {
     }
 }
 
-fn severity(action: &PlannedAction) -> Severity {
-    match action {
-        PlannedAction::Delete => Severity::Delete,
-        PlannedAction::Replace(_) => Severity::Replace,
-        PlannedAction::Immutable(_) => Severity::Immutable,
-        PlannedAction::Refuse(_) => Severity::Refuse,
-        PlannedAction::Adopt(_) => Severity::Adopt,
-        PlannedAction::Create => Severity::Create,
-        PlannedAction::Update(_) => Severity::Update,
+/// Returns what a pass does to the children of one custom resource.
+pub(crate) fn planned_changes(
+    operator: &OperatorPlan,
+    cr: &Node,
+    writes: &[PlannedWrite],
+    shows_secrets: bool,
+) -> Vec<PlannedChange> {
+    let instance = Instance::new(operator, cr, String::new(), writes.to_vec());
+    changes(&instance, std::slice::from_ref(&instance), shows_secrets)
+}
+
+impl Severity {
+    fn of(action: &PlannedAction) -> Self {
+        match action {
+            PlannedAction::Delete => Self::Delete,
+            PlannedAction::Replace(_) => Self::Replace,
+            PlannedAction::Immutable(_) => Self::Immutable,
+            PlannedAction::Refuse(_) => Self::Refuse,
+            PlannedAction::Adopt(_) => Self::Adopt,
+            PlannedAction::Create => Self::Create,
+            PlannedAction::Update(_) => Self::Update,
+        }
     }
 }
 
@@ -172,7 +191,7 @@ pub(crate) fn groups(instances: Vec<Instance>, shows_secrets: bool) -> Vec<PlanG
     }
     let mut groups: Vec<PlanGroup> = by_shape
         .into_values()
-        .map(|alike| group(&alike, shows_secrets))
+        .filter_map(|alike| Some(group(alike.first()?, &alike, shows_secrets)))
         .collect();
     groups.sort_by_key(|group| {
         let worst = group.changes.first().map(|change| change.action);
@@ -181,92 +200,61 @@ pub(crate) fn groups(instances: Vec<Instance>, shows_secrets: bool) -> Vec<PlanG
     groups
 }
 
-/// Returns the group of custom resources that change alike; there is at least one.
-fn group(alike: &[Instance], shows_secrets: bool) -> PlanGroup {
-    let Some(first) = alike.first() else {
-        return PlanGroup {
-            operator: String::new(),
-            count: 0,
-            examples: Vec::new(),
-            changes: Vec::new(),
-        };
-    };
-    let changes = first
-        .writes
-        .iter()
-        .enumerate()
-        .map(|(place, (write, hides))| PlannedChange {
-            action: severity(&write.action),
-            object: object(&write.key),
-            declared: write.declared.clone(),
-            reason: match &write.action {
-                PlannedAction::Refuse(why) => Some(why),
-                _ => None,
-            },
-            fields: fields(alike, place, *hides && !shows_secrets),
-        });
+/// Returns the group of custom resources that change alike, with the values of the first one.
+fn group(first: &Instance, alike: &[Instance], shows_secrets: bool) -> PlanGroup {
+    let names = alike.iter().take(MOST_NAMED).map(|one| one.name.clone());
     PlanGroup {
         operator: first.operator.clone(),
         count: alike.len(),
-        examples: alike
-            .iter()
-            .take(MOST_NAMED)
-            .map(|one| one.name.clone())
-            .collect(),
-        changes: changes.collect(),
+        examples: names.collect(),
+        changes: changes(first, alike, shows_secrets),
     }
 }
 
+fn changes(first: &Instance, alike: &[Instance], shows_secrets: bool) -> Vec<PlannedChange> {
+    let writes = first.writes.iter().enumerate();
+    let change = |(place, (write, hides)): (usize, &(PlannedWrite, bool))| PlannedChange {
+        action: Severity::of(&write.action),
+        object: write.key.to_string(),
+        declared: write.declared.clone(),
+        reason: match &write.action {
+            PlannedAction::Refuse(why) => Some(*why),
+            _ => None,
+        },
+        fields: fields((first, alike), place, *hides && !shows_secrets),
+    };
+    writes.map(change).collect()
+}
+
 /// Returns the changed fields of the child at that place, with the values of the first custom resource.
-fn fields(alike: &[Instance], place: usize, hides: bool) -> Vec<PlannedField> {
-    let of = |instance: &'_ Instance| -> Vec<(String, Option<Node>, Option<Node>)> {
-        let write = instance
-            .writes
-            .get(place)
-            .map(|(write, _)| write.action.fields());
-        let fields = write.unwrap_or_default().iter();
-        fields
-            .map(|field| {
-                (
-                    field.path.clone(),
-                    field.before.clone(),
-                    field.after.clone(),
-                )
-            })
-            .collect()
-    };
-    let Some(first) = alike.first() else {
-        return Vec::new();
-    };
+fn fields(
+    (first, alike): (&Instance, &[Instance]),
+    place: usize,
+    hides: bool,
+) -> Vec<PlannedField> {
     let own = |node: &Option<Node>, instance: &Instance| {
-        node.as_ref()
-            .map(|node| template(&node.to_json().to_string(), &instance.own))
+        let text = node.as_ref().map(|node| node.to_json().to_string());
+        text.map(|text| template(&text, &instance.own))
     };
-    let shown = |node: Option<&Node>| {
-        node.map(|node| {
-            if hides {
-                Value::from(MASK)
-            } else {
-                node.to_json()
-            }
-        })
+    let shown = |node: &Option<Node>| {
+        let node = node.as_ref();
+        node.map(|node| if hides { MASK.into() } else { node.to_json() })
     };
-    let listed = of(first)
-        .into_iter()
-        .enumerate()
-        .map(|(index, (path, before, after))| {
-            let same = |other: &Instance| {
-                of(other).get(index).is_some_and(|(_, b, a)| {
-                    own(b, other) == own(&before, first) && own(a, other) == own(&after, first)
-                })
-            };
-            PlannedField {
-                differs: !alike.iter().all(same),
-                path,
-                before: shown(before.as_ref()),
-                after: shown(after.as_ref()),
-            }
-        });
+    let of_first = first.fields(place).iter().enumerate();
+    let listed = of_first.map(|(index, field)| {
+        let is_same = |other: &Instance| {
+            other.fields(place).get(index).is_some_and(|theirs| {
+                own(&theirs.before, other) == own(&field.before, first)
+                    && own(&theirs.after, other) == own(&field.after, first)
+            })
+        };
+        PlannedField {
+            differs: !alike.iter().all(is_same),
+            path: field.path.clone(),
+            before: shown(&field.before),
+            after: shown(&field.after),
+        }
+    });
     listed.collect()
 }
 
@@ -287,10 +275,6 @@ fn template(text: &str, own: &str) -> String {
         rest = after;
     }
     result + rest
-}
-
-fn object(key: &ChildKey) -> String {
-    key.to_string()
 }
 
 #[cfg(test)]

@@ -19,13 +19,17 @@ use orkestra_language::diagnostics::Diagnostics;
 use orkestra_registry::artifact::Summary;
 use serde::Serialize;
 
-use self::cluster::Survey;
+pub(crate) use self::{
+    cluster::{Forecast, Selection, Survey, Surveyed},
+    group::planned_changes,
+    print::change_lines,
+};
 pub use self::{
     group::{PlanGroup, PlannedChange, PlannedField, Severity},
     print::{markdown, text},
 };
 use crate::{
-    diff::Error,
+    live::{Error, LiveCluster},
     publish::summary,
     render::{Rendered, read_calls},
 };
@@ -102,7 +106,12 @@ pub async fn plan(cluster: &Cluster, request: &PlanRequest) -> Result<Planned, E
     if planned.problems.has_errors() {
         return Ok(planned);
     }
-    let survey = Survey::new(cluster, request, &calls);
+    let survey = Survey {
+        cluster: LiveCluster::new(cluster.clone()),
+        of: Selection::Namespace(request.namespace.as_deref()),
+        calls: &calls,
+        now: request.now,
+    };
     let mut instances = Vec::new();
     for katalog in &found.katalogs {
         for operator in &katalog.plan.operators {

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use orkestra_object::message::cut;
 use serde_json::Value;
 
-use super::{PlanGroup, Planned, PlannedField, Severity};
+use super::{PlanGroup, Planned, PlannedChange, PlannedField, Severity};
 
 /// The most bytes of a value in a line.
 const MOST_VALUE: usize = 80;
@@ -30,19 +31,28 @@ pub fn text(planned: &Planned) -> String {
     for group in &planned.groups {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{}", heading(group));
-        for change in &group.changes {
-            let (sign, words) = change.action.words();
-            let why = change
-                .reason
-                .map_or(String::new(), |why| format!(": {why}"));
-            let _ = writeln!(text, "  {sign} {} {words}{why}", change.object);
-            for field in &change.fields {
-                let _ = writeln!(text, "      {}", line(field));
-            }
+        for line in group.changes.iter().flat_map(change_lines) {
+            let _ = writeln!(text, "  {line}");
         }
         text.push('\n');
     }
     text + &total(planned) + "\n"
+}
+
+/// Returns what happens to a child, and then its changed fields, one in a line.
+pub(crate) fn change_lines(change: &PlannedChange) -> Vec<String> {
+    let (sign, words) = change.action.words();
+    let why = change
+        .reason
+        .map_or(String::new(), |why| format!(": {why}"));
+    let mut lines = vec![format!("{sign} {} {words}{why}", change.object)];
+    lines.extend(
+        change
+            .fields
+            .iter()
+            .map(|field| format!("    {}", line(field))),
+    );
+    lines
 }
 
 /// Returns the plan as Markdown, for a comment of a pull request.
@@ -134,12 +144,7 @@ fn short(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let text = text.replace(char::is_control, " ");
-    if text.len() <= MOST_VALUE {
-        return text;
-    }
-    let end = text.floor_char_boundary(MOST_VALUE);
-    format!("{}…", &text[..end])
+    cut(&text.replace(char::is_control, " "), MOST_VALUE)
 }
 
 /// Returns a text for a cell of a table.
@@ -199,7 +204,7 @@ mod tests {
     #[test]
     fn a_group_has_its_size_its_first_members_and_a_line_for_each_change() {
         let text = text(&planned());
-        let cut = format!("data.colour: added {{\"long\":\"{}…", "x".repeat(71));
+        let cut = format!("data.colour: added {{\"long\":\"{}...", "x".repeat(68));
         let expected = [
             "12 of pond: Pond shop/north, Pond shop/south, …",
             "  - Secret shop/north is deleted",

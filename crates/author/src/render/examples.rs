@@ -11,8 +11,14 @@ use std::{
 
 use orkestra_language::document::{DocumentKind, parse_stream};
 
-use super::{RenderRequest, Rendered, Show, render, to_json, to_yaml};
+use super::{
+    RenderInput, RenderRequest, Rendered, Show, pick, read_calls, read_objects, read_status,
+    render, to_json, to_yaml,
+};
+use orkestra_engine::reconcile::preview::Assumptions;
 use orkestra_loader::files;
+use orkestra_object::value::Node;
+use orkestra_plan::OperatorPlan;
 
 /// The time of all rendering.
 const NOW: &str = "2025-01-01T00:00:00Z";
@@ -63,9 +69,18 @@ fn resources(folder: &Path) -> Vec<PathBuf> {
     resources
 }
 
-async fn rendered(folder: &Path, resource: &Path) -> Rendered {
+/// Every example's folder with each of its custom resources.
+pub(crate) fn inputs() -> Vec<(PathBuf, PathBuf)> {
+    let of = |folder: PathBuf| {
+        let files = resources(&folder).into_iter();
+        files.map(move |file| (folder.clone(), file))
+    };
+    folders().into_iter().flat_map(of).collect()
+}
+
+fn request(folder: &Path, resource: &Path) -> RenderRequest {
     let beside = |what: &str| Some(resource.with_extension(what)).filter(|path| path.exists());
-    let request = RenderRequest {
+    RenderRequest {
         katalogs: vec![folder.to_owned()],
         resources: vec![resource.to_owned()],
         status: beside("status.yaml"),
@@ -74,8 +89,43 @@ async fn rendered(folder: &Path, resource: &Path) -> Rendered {
         calls: beside("answers.yaml"),
         now: NOW.parse().unwrap(),
         fetch: std::sync::Arc::new(orkestra_loader::compose::DiskFiles),
+    }
+}
+
+async fn rendered(folder: &Path, resource: &Path) -> Rendered {
+    render(&request(folder, resource)).await
+}
+
+/// Calls `each` with the operator of each custom resource of a file, and with what `ork render` assumes.
+pub(crate) async fn with_passes(
+    folder: &Path,
+    resource: &Path,
+    mut each: impl FnMut(&OperatorPlan, &Assumptions<'_>),
+) {
+    let request = request(folder, resource);
+    let found = files::validate_with(&request.katalogs, &*request.fetch).await;
+    let mut rendered = Rendered::default();
+    let resources = read_objects(&request.resources, &mut rendered);
+    let status = read_status(request.status.as_slice(), &resources, &mut rendered);
+    let calls = read_calls(request.calls.as_slice(), &found.katalogs, &mut rendered);
+    let mut nodes = |paths: &[PathBuf]| -> Vec<Node> {
+        let objects = read_objects(paths, &mut rendered).into_iter();
+        objects.map(|object| object.node).collect()
     };
-    render(&request).await
+    let (children, cross) = (nodes(&request.children), nodes(&request.cross));
+    for resource in &resources {
+        let given = RenderInput {
+            resource,
+            status: status.as_ref(),
+            children: &children,
+            cross: &cross,
+            calls: &calls,
+            now: request.now,
+        };
+        let picked = pick(&found.katalogs, resource).unwrap();
+        let scopes = picked.scopes();
+        each(picked.operator, &given.assumptions(&picked, &scopes));
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@
 
 mod calls;
 #[cfg(test)]
-mod examples;
+pub(crate) mod examples;
 mod hide;
 pub(crate) mod objects;
 pub(crate) mod pick;
@@ -23,7 +23,10 @@ use orkestra_engine::reconcile::{
     reason::Reason,
     step::Failure,
 };
-use orkestra_language::diagnostics::{Code, Diagnostic, Diagnostics, FieldPath};
+use orkestra_language::{
+    diagnostics::{Code, Diagnostic, Diagnostics, FieldPath},
+    tree::FileSpan,
+};
 use orkestra_object::value::Node;
 use orkestra_plan::{GroupKind, ObjectKey, OperatorPlan};
 
@@ -146,6 +149,30 @@ pub(crate) struct RenderInput<'a> {
     pub(crate) now: Timestamp,
 }
 
+impl<'a> RenderInput<'a> {
+    /// Returns what the pass assumes.
+    pub(crate) fn assumptions(
+        &self,
+        picked: &Picked<'a>,
+        scopes: &'a BTreeMap<GroupKind, bool>,
+    ) -> Assumptions<'a> {
+        let mut cr = self.resource.node.clone();
+        if let (Some(status), Node::Map(map)) = (self.status, &mut cr) {
+            map.insert("status".into(), status.clone());
+        }
+        Assumptions {
+            cr,
+            children: self.children,
+            cross: self.cross,
+            calls: self.calls,
+            version: picked.version(),
+            scopes,
+            now: self.now,
+            seen_as: None,
+        }
+    }
+}
+
 /// Runs the pass over one custom resource; returns it with its failures.
 pub(crate) fn pass(
     katalogs: &[Compiled],
@@ -161,21 +188,8 @@ pub(crate) fn pass(
         let message = "the custom resource is being deleted: nothing would be created";
         return refuse("metadata.deletionTimestamp", message.to_owned());
     }
-    let mut cr = given.resource.node.clone();
-    if let (Some(status), Node::Map(map)) = (given.status, &mut cr) {
-        map.insert("status".into(), status.clone());
-    }
     let scopes = picked.scopes();
-    let assumed = Assumptions {
-        cr,
-        children: given.children,
-        cross: given.cross,
-        calls: given.calls,
-        version: picked.version(),
-        scopes: &scopes,
-        now: given.now,
-        seen_as: None,
-    };
+    let assumed = given.assumptions(&picked, &scopes);
     let preview = match run(picked.operator, assumed.clone()) {
         Ok(preview) => preview,
         Err(why) => return refuse("", why.to_string()),
@@ -269,28 +283,35 @@ fn name_of(preview: &Preview) -> String {
 
 /// Converts a failure of a pass to a problem with its position, in the Katalog or in a Motif.
 fn located(failure: &Failure, picked: &Picked<'_>, name: &str) -> Diagnostic {
+    let (file, path, place) = place_of(&failure.at, picked.katalog);
+    let message = format!("{} (for {name})", failure.message);
+    let mut problem = Diagnostic::error(Code::CannotRender, path, message).at(place);
+    problem.file = file.map(str::to_owned);
+    problem
+}
+
+/// Returns the file, the field and the position of a place of a plan, in the Katalog, in one of its sources or in a Motif.
+pub(crate) fn place_of<'k>(
+    at: &str,
+    katalog: &'k Compiled,
+) -> (Option<&'k str>, FieldPath, Option<FileSpan>) {
     let Compiled {
         document,
         library,
         composed,
         ..
-    } = picked.katalog;
-    let composed = composed
-        .as_ref()
-        .and_then(|composed| composed.place(&failure.at));
-    let (file, path, tree) = match composed.or_else(|| library.place(&failure.at)) {
+    } = katalog;
+    let composed = composed.as_ref().and_then(|composed| composed.place(at));
+    let (file, path, tree) = match composed.or_else(|| library.place(at)) {
         Some((file, path, tree)) => (Some(file), path, tree),
         None => (
             document.file.as_deref(),
-            FieldPath::parse(&failure.at),
+            FieldPath::parse(at),
             &document.tree,
         ),
     };
-    let message = format!("{} (for {name})", failure.message);
-    let place = tree.locate(&path);
-    let mut problem = Diagnostic::error(Code::CannotRender, path, message).at(place);
-    problem.file = file.map(str::to_owned);
-    problem
+    let span = tree.locate(&path);
+    (file, path, span)
 }
 
 /// `Fish.water.example`, for messages.

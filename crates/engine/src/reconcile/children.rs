@@ -4,9 +4,9 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use super::{
     expand::Elements,
-    inputs::Inputs,
+    inputs::{Inputs, TemplateRoots},
     record::{Observed, ObservedChild},
-    render::Frame,
+    render::{Frame, Renderer},
 };
 use orkestra_object::value::{Key, Map, Node};
 use orkestra_plan::{GroupKind, NameForm, OperatorPlan};
@@ -87,6 +87,40 @@ fn is_job(kind: &GroupKind) -> bool {
     (&*kind.group, &*kind.kind) == ("batch", "Job")
 }
 
+/// Calls `visit` with each declaration whose name can be rendered, by its index, for each element that it is expanded for: with the
+/// name, and a renderer of its templates.
+pub(crate) fn each_named(
+    plan: &OperatorPlan,
+    frame: Frame<'_>,
+    around: &TemplateRoots<'_>,
+    mut visit: impl FnMut(usize, String, &mut Renderer<'_, '_>),
+) {
+    for (index, child) in plan.children.iter().enumerate() {
+        let mut budget = EvalBudget::default();
+        let Ok(data) = around.of(child.import) else {
+            continue;
+        };
+        let renderer = frame.renderer(data, &mut budget);
+        let elements = match &child.for_each {
+            None => None,
+            Some(each) => match Elements::of(each, &renderer) {
+                Ok(elements) => Some(elements),
+                Err(_) => continue,
+            },
+        };
+        let mut named = |data: &Data<'_>| {
+            let mut renderer = frame.renderer(data, &mut budget);
+            if let Ok(name) = renderer.text(&child.name) {
+                visit(index, name, &mut renderer);
+            }
+        };
+        match &elements {
+            None => named(data),
+            Some(elements) => elements.data(data).for_each(|(_, data)| named(&data)),
+        }
+    }
+}
+
 /// The declaration order of children of one kind. Names that themselves read children come after all others.
 pub(crate) struct DeclaredOrder(BTreeMap<(GroupKind, String), usize>);
 
@@ -97,33 +131,12 @@ impl DeclaredOrder {
         let inputs = Inputs::of(plan, &data, frame);
         let around = inputs.around(data.clone());
         let mut positions = BTreeMap::new();
-        for child in &plan.children {
-            let mut budget = EvalBudget::default();
-            let Ok(data) = around.of(child.import) else {
-                continue;
-            };
-            let renderer = frame.renderer(data, &mut budget);
-            let elements = match &child.for_each {
-                None => None,
-                Some(each) => match Elements::of(each, &renderer) {
-                    Ok(elements) => Some(elements),
-                    Err(_) => continue,
-                },
-            };
-            let mut name = |data: &Data<'_>| {
-                let mut renderer = frame.renderer(data, &mut budget);
-                if let Ok(name) = renderer.text(&child.name) {
-                    let position = positions.len();
-                    positions
-                        .entry((child.kind.group_kind(), name))
-                        .or_insert(position);
-                }
-            };
-            match &elements {
-                None => name(data),
-                Some(elements) => elements.data(data).for_each(|(_, data)| name(&data)),
-            }
-        }
+        each_named(plan, frame, &around, |index, name, _| {
+            let position = positions.len();
+            positions
+                .entry((plan.children[index].kind.group_kind(), name))
+                .or_insert(position);
+        });
         Self(positions)
     }
 

@@ -74,6 +74,7 @@ pub mod verdict;
 mod view;
 pub mod volumes;
 pub mod waiting_for;
+pub mod why;
 
 pub use data_source::enrich;
 pub(crate) use orkestra_object::identity;

@@ -17,12 +17,12 @@ pub use self::fields::FieldChange;
 use super::{
     cycle::{Cycle, Intent, Rendered},
     differ::difference,
-    metadata::{Malformed, controller, group_kind},
+    metadata::{Malformed, controller},
     preview::{Assumptions, Preview, passed},
     record::{ChildRecord, Observed},
 };
 use orkestra_object::value::{Node, Path};
-use orkestra_plan::{ChildKey, ChildPlan, ObjectKey, OperatorPlan, REPLICAS};
+use orkestra_plan::{ChildKey, ChildPlan, OperatorPlan, REPLICAS};
 
 /// A write of a pass to one object.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,14 +92,9 @@ pub fn forecast(
 ) -> Result<(Preview, Vec<PlannedWrite>), Malformed> {
     let objects = assumed.children;
     let (preview, observed, cycle) = passed(plan, assumed)?;
-    let mut live = BTreeMap::new();
-    for object in objects {
-        let key = ChildKey {
-            kind: group_kind(object)?,
-            object: ObjectKey::of(object),
-        };
-        live.insert(key, object);
-    }
+    let live = (objects.iter())
+        .filter_map(|object| Some((ChildKey::of(object)?, object)))
+        .collect();
     let writes = writes(plan, &observed, &cycle, &live, scaled);
     Ok((preview, writes))
 }

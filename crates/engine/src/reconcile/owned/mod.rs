@@ -153,6 +153,43 @@ pub(crate) fn with_owned_fields(projection: Projection) -> Projection {
     projection.with_each(&in_metadata(&["managedFields"]), &fields)
 }
 
+/// A field manager that holds a field of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The field manager.
+    pub manager: String,
+    /// True if it applied the field; else it updated it.
+    pub applied: bool,
+    /// When it last wrote the object, in the form of the API.
+    pub time: Option<String>,
+}
+
+/// Returns the managers whose entries in `managed_fields` hold the leaf of `object` at `path`.
+pub fn holders(
+    managed_fields: &Node,
+    object: &Node,
+    path: &Path,
+    own: OwnValues<'_>,
+) -> Vec<Holder> {
+    let Some(trail) = trail_of(object, path) else {
+        return Vec::new();
+    };
+    let entries = managed_fields.as_list().unwrap_or_default().iter();
+    let holders = entries.filter_map(|entry| {
+        let text = |field| entry.get(field).and_then(Node::as_str);
+        let fields = FieldSet::read(entry.get("fieldsV1")?, own, &[]);
+        let holder = || {
+            Some(Holder {
+                manager: text("manager")?.to_owned(),
+                applied: text("operation") == Some("Apply"),
+                time: text("time").map(str::to_owned),
+            })
+        };
+        fields.covers(&trail, own).then(holder).flatten()
+    });
+    holders.collect()
+}
+
 /// Returns the managers whose update entries in `managed_fields` hold the leaf of `object` at `path`.
 pub fn updated_by(
     managed_fields: &Node,
@@ -160,21 +197,9 @@ pub fn updated_by(
     path: &Path,
     own: OwnValues<'_>,
 ) -> Vec<String> {
-    let Some(trail) = trail_of(object, path) else {
-        return Vec::new();
-    };
-    let entries = managed_fields.as_list().unwrap_or_default().iter();
-    let holders = entries.filter_map(|entry| {
-        let text = |field| entry.get(field).and_then(Node::as_str);
-        let covers = entry
-            .get("fieldsV1")
-            .is_some_and(|fields| FieldSet::read(fields, own, &[]).covers(&trail, own));
-        (text("operation") == Some("Update") && covers)
-            .then(|| text("manager"))
-            .flatten()
-            .map(str::to_owned)
-    });
-    holders.collect()
+    let holders = holders(managed_fields, object, path, own).into_iter();
+    let updates = holders.filter(|holder| !holder.applied);
+    updates.map(|holder| holder.manager).collect()
 }
 
 /// Returns the steps that lead to `path` in `object`; none if there is no such path.

@@ -25,7 +25,7 @@ use self::assume::Owner;
 use super::{
     children::DeclaredOrder,
     crd_status::CrdStatus,
-    cycle::{Cycle, Intent, StepResult},
+    cycle::{Cycle, Intent},
     data_source::Given,
     failure::Failure,
     metadata::{Malformed, group_kind},
@@ -33,7 +33,7 @@ use super::{
     render::Setting,
     sources::{Answer, Answers, Read},
     status::{gated, reported, status, written_paths},
-    step::{ServedScopes, step},
+    step::{ServedScopes, decided},
     verdict::{Action, Done, Executed},
 };
 use orkestra_object::value::{Map, Node, set};
@@ -282,26 +282,17 @@ fn decide(
     entropy: &Entropy,
 ) -> Cycle {
     let others: Vec<&Node> = others.iter().collect();
-    loop {
-        match step(plan, scopes, observed, now, entropy) {
-            StepResult::Done(cycle) => return *cycle,
-            // Each read is new, so this ends.
-            StepResult::Need(reads) => {
-                let answer = |read| {
-                    let given = Given {
-                        plan,
-                        others: &others,
-                    };
-                    let answer = assume::answer(&read, (objects, calls), given);
-                    if let (Read::Object(key), Answer::Absent) = (&read, &answer) {
-                        asked.insert(key.clone());
-                    }
-                    (read, answer)
-                };
-                observed.answers.extend(reads.into_iter().map(answer));
-            }
+    decided(plan, scopes, observed, (now, entropy), |read| {
+        let given = Given {
+            plan,
+            others: &others,
+        };
+        let answer = assume::answer(read, (objects, calls), given);
+        if let (Read::Object(key), Answer::Absent) = (read, &answer) {
+            asked.insert(key.clone());
         }
-    }
+        answer
+    })
 }
 
 /// Returns the scopes of the declared kinds, and the kinds whose scope was guessed.

@@ -8,10 +8,9 @@ use super::{
     writer::ChildWriter,
 };
 use crate::reconcile::{
-    cycle::StepResult,
     metadata::Malformed,
     record::Observed,
-    step::{self, step as decide},
+    step::{self, decided},
     template_data::{CleanupState, TemplateData},
     verdict::Executed,
 };
@@ -153,25 +152,9 @@ impl World<'_> {
 
     fn decide(&self, index: usize, observed: &mut Observed) -> step::Cycle {
         let actor = &self.actors[index];
-        loop {
-            match decide(
-                actor.plan,
-                &actor.scopes,
-                observed,
-                self.now,
-                &actor.entropy,
-            ) {
-                StepResult::Done(cycle) => return *cycle,
-                // Each read is new, so this ends.
-                StepResult::Need(reads) => {
-                    let answers = reads
-                        .into_iter()
-                        .map(|read| (self.answer(index, &read), read));
-                    let answers: Vec<_> = answers.collect();
-                    let answers = answers.into_iter().map(|(answer, read)| (read, answer));
-                    observed.answers.extend(answers);
-                }
-            }
-        }
+        let (plan, when) = (actor.plan, (self.now, &actor.entropy));
+        decided(plan, &actor.scopes, observed, when, |read| {
+            self.answer(index, read)
+        })
     }
 }

@@ -40,7 +40,7 @@ use super::{
     labels::{Labels, labels},
     record::Observed,
     render::Setting,
-    sources::Read,
+    sources::{Answer, Read},
     template_data::{CleanupState, TemplateData},
     unique,
     view::PassView,
@@ -164,6 +164,26 @@ pub fn step(
     match decide(plan, scopes, (observed, &sources), now, entropy) {
         Ok(cycle) => cycle.over(sources),
         Err(reads) => StepResult::Need(reads),
+    }
+}
+
+/// Decides a pass whose reads have answers at once: without a cluster, or in one in memory. Each read is asked for once, so it ends.
+pub(crate) fn decided(
+    plan: &OperatorPlan,
+    scopes: &dyn ServedScopes,
+    observed: &mut Observed,
+    (now, entropy): (Timestamp, &Entropy),
+    mut answer: impl FnMut(&Read) -> Answer,
+) -> Cycle {
+    loop {
+        match step(plan, scopes, observed, now, entropy) {
+            StepResult::Done(cycle) => return *cycle,
+            StepResult::Need(reads) => {
+                let answers = reads.into_iter().map(|read| (answer(&read), read));
+                let answers = answers.map(|(answer, read)| (read, answer));
+                observed.answers.extend(answers);
+            }
+        }
     }
 }
 

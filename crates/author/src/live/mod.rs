@@ -1,4 +1,12 @@
-//! Requests to the API server.
+//! The cluster as the commands of authors read it.
+//!
+//! ```text
+//!  custom resources ── children, one list for each kind ──► Subject ── pass ──► asks for more objects? ── look_up ──┐
+//!                                                              ▲                                                    │
+//!                                                              └────────────────────────────────────────────────────┘
+//! ```
+
+mod subjects;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,6 +22,8 @@ use orkestra_plan::{
 };
 use parking_lot::Mutex;
 use serde_json::Value;
+
+pub(crate) use self::subjects::Subject;
 
 /// Why a comparison with the cluster failed.
 #[derive(Debug, thiserror::Error)]
@@ -131,6 +141,16 @@ impl LiveCluster {
                 && cr.meta("deletionTimestamp").is_none()
         });
         Ok(all)
+    }
+
+    /// Returns a custom resource of the operator.
+    pub(crate) async fn resource(
+        &self,
+        operator: &OperatorPlan,
+        key: &ObjectKey,
+    ) -> Result<Option<Node>, Error> {
+        let kind = self.kind(&operator.resource).await?;
+        self.get(&kind, key).await
     }
 
     /// Returns the live object with the namespace and name of this one.
@@ -259,16 +279,7 @@ pub(crate) fn child_kinds<'n>(
 
 /// Returns the object without the replicas that an autoscaler sets: a pass leaves them alone.
 pub(crate) fn left_alone(object: &Node, scaled: &BTreeSet<ChildKey>) -> Node {
-    let text = |field| object.get(field).and_then(Node::as_str).unwrap_or_default();
-    let group = text("apiVersion").split_once('/');
-    let key = ChildKey {
-        kind: GroupKind {
-            group: group.map_or("", |(group, _)| group).into(),
-            kind: text("kind").into(),
-        },
-        object: ObjectKey::of(object),
-    };
-    if scaled.contains(&key) {
+    if ChildKey::of(object).is_some_and(|key| scaled.contains(&key)) {
         without(object, &[Path::of_fields(REPLICAS)])
     } else {
         object.clone()

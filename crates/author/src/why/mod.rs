@@ -1,0 +1,478 @@
+//! Explains a field of a child of a live custom resource, or why the resource is not ready: `ork why`. Read-only.
+//!
+//! ```text
+//!  Katalog ── validate ──► plan ─┐
+//!  custom resource, children ────┼──► why ──► expressions with their lines, the values that decide, the managers of the field
+//!  what a pass reads ────────────┘     └──► without a field: what the resource waits for, and what the next pass does
+//! ```
+
+#[cfg(test)]
+mod examples;
+mod overview;
+mod print;
+mod target;
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use jiff::Timestamp;
+use orkestra_cluster::requests::Cluster;
+use orkestra_engine::reconcile::{
+    owned::{Holder, OwnValues, holders},
+    preview::Assumptions,
+    why::{Effect, Input, Origin, Why, why},
+};
+use orkestra_language::diagnostics::{Diagnostics, FieldPath};
+use orkestra_object::value::{MASK, Node, Path};
+use orkestra_plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan};
+use serde::Serialize;
+use serde_json::Value;
+
+pub use self::{
+    overview::{ChildState, Overview},
+    print::{overview as overview_text, text},
+};
+use crate::{
+    live::{Error, LiveCluster},
+    plan::{PlannedChange, Selection, Survey, Surveyed, planned_changes},
+    render::{Picked, Rendered, place_of, read_calls},
+};
+use orkestra_loader::{
+    compose::Fetch,
+    files::{self, Compiled},
+};
+
+/// The question.
+#[derive(Debug, Clone)]
+pub struct WhyRequest {
+    /// The Katalog, and definitions that it does not reference.
+    pub katalogs: Vec<PathBuf>,
+    /// The kind of the custom resource.
+    pub kind: GroupKind,
+    /// Its namespace and name.
+    pub key: ObjectKey,
+    /// `KIND/NAME` or `KIND/NAME.PATH` of a child; none asks about the custom resource.
+    pub child: Option<String>,
+    /// Responses to external calls and hooks: a map by name.
+    pub calls: Option<PathBuf>,
+    /// Whether values of Secrets are shown.
+    pub secrets: bool,
+    /// The present time for templates.
+    pub now: Timestamp,
+    /// Fetches the sources of compositions.
+    pub fetch: Arc<dyn Fetch>,
+}
+
+/// The answer.
+#[derive(Debug)]
+pub enum Answer {
+    /// The Katalog is not valid: only problems.
+    Invalid,
+    /// There is no such custom resource, operator or child, with the reason.
+    Unknown(String),
+    /// Why a field is as it is.
+    Field(Box<Explained>),
+    /// Why the custom resource is as it is.
+    Resource(Box<Overview>),
+}
+
+/// Why a field is as it is.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explained {
+    /// The custom resource: `Shop default/north`.
+    pub resource: String,
+    /// The child: `Deployment.apps default/north`.
+    pub child: String,
+    /// The field; empty for the whole child.
+    pub field: String,
+    /// The value that a pass gives it; none if it leaves the field out. `***` if it depends on a Secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// The value in the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<Value>,
+    /// What the next pass does with the field.
+    pub next: Next,
+    /// Where the value comes from.
+    pub origin: OriginWord,
+    /// The expressions that render it.
+    pub expressions: Vec<ShownExpression>,
+    /// The entry that declares the child.
+    pub entry: Place,
+    /// The values that it depends on.
+    pub inputs: Vec<ShownInput>,
+    /// The field managers that hold it.
+    pub managers: Vec<Manager>,
+    /// True if the child is created once: the answer is how it would be created now.
+    pub created_once: bool,
+    /// True if the custom resource has more values than were tried.
+    pub partial: bool,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OriginWord {
+    /// Expressions of a Katalog or Motif.
+    Expressions,
+    /// The entry, without an expression, or the kind.
+    Entry,
+    /// The object that the child is a copy of.
+    Copy,
+    /// Generated and kept.
+    Generated,
+    /// A mark of Orkestra.
+    Mark,
+}
+
+/// What the next pass does with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Next {
+    /// It creates the child.
+    Creates,
+    /// It writes the field.
+    Writes,
+    /// Nothing.
+    Keeps,
+    /// It cannot write the child: the API server or another owner refuses it.
+    Refused,
+}
+
+/// The place of a part of a Katalog or Motif.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Place {
+    /// The file or document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The column, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// The field.
+    pub path: String,
+}
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownExpression {
+    /// Its text.
+    pub source: String,
+    /// Its place.
+    pub place: Place,
+}
+
+/// A value that a field depends on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownInput {
+    /// Where it is: a path of the custom resource, or the object and the path.
+    pub from: String,
+    /// The value; none if it is not set. `***` if it is a Secret's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// True if it decides whether the child exists, and not the value of the field.
+    pub decides_existence: bool,
+}
+
+/// A field manager.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manager {
+    /// Its name.
+    pub name: String,
+    /// True if it applied the field; else it updated it.
+    pub applies: bool,
+    /// When it last wrote the object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+}
+
+/// Answers the question; with the problems and the texts of the files.
+///
+/// # Errors
+/// The cluster does not answer, or refuses a request.
+pub async fn explain(
+    cluster: &Cluster,
+    request: &WhyRequest,
+) -> Result<(Answer, Diagnostics, BTreeMap<String, String>), Error> {
+    let found = files::validate_with(&request.katalogs, &*request.fetch).await;
+    let mut rendered = Rendered {
+        passes: Vec::new(),
+        problems: found.problems,
+        texts: found.texts,
+    };
+    let calls = read_calls(request.calls.as_slice(), &found.katalogs, &mut rendered);
+    let answer = if rendered.problems.has_errors() {
+        Answer::Invalid
+    } else {
+        answer(cluster, request, &found.katalogs, &calls).await?
+    };
+    Ok((answer, rendered.problems, rendered.texts))
+}
+
+async fn answer(
+    cluster: &Cluster,
+    request: &WhyRequest,
+    katalogs: &[Compiled],
+    calls: &BTreeMap<String, Node>,
+) -> Result<Answer, Error> {
+    let picked = katalogs.iter().find_map(|katalog| {
+        let mut operators = katalog.plan.operators.iter();
+        let operator = operators.find(|one| one.resource.group_kind() == request.kind)?;
+        Some(Picked { katalog, operator })
+    });
+    let Some(picked) = picked else {
+        let why = format!("the Katalog does not operate {}", request.kind);
+        return Ok(Answer::Unknown(why));
+    };
+    let survey = Survey {
+        cluster: LiveCluster::new(cluster.clone()),
+        of: Selection::One(&request.key),
+        calls,
+        now: request.now,
+    };
+    let surveyed = survey.survey(&picked).await?;
+    let subject = Subject::of(&picked, request, &surveyed);
+    let Some(subject) = subject else {
+        let why = format!("{} {} does not exist", request.kind, request.key);
+        return Ok(Answer::Unknown(why));
+    };
+    match &request.child {
+        None => Ok(Answer::Resource(Box::new(overview::overview(&subject)))),
+        Some(text) => Ok(subject.field(text, calls)),
+    }
+}
+
+/// A custom resource with what is known about it.
+struct Subject<'a> {
+    picked: &'a Picked<'a>,
+    request: &'a WhyRequest,
+    cr: &'a Node,
+    children: &'a [Node],
+    cross: &'a [Node],
+    forecast: &'a crate::plan::Forecast,
+}
+
+impl<'a> Subject<'a> {
+    fn of(picked: &'a Picked<'a>, request: &'a WhyRequest, surveyed: &'a Surveyed) -> Option<Self> {
+        Some(Self {
+            picked,
+            request,
+            cr: &surveyed.subjects.first()?.cr,
+            children: &surveyed.subjects.first()?.children,
+            cross: &surveyed.cross,
+            forecast: surveyed.forecasts.first()?,
+        })
+    }
+
+    fn operator(&self) -> &'a OperatorPlan {
+        self.picked.operator
+    }
+
+    fn name(&self) -> String {
+        format!(
+            "{} {}",
+            self.operator().resource.kind,
+            ObjectKey::of(self.cr)
+        )
+    }
+
+    /// Returns the keys of the children that a pass renders, and of those that exist.
+    fn keys(&self) -> Vec<ChildKey> {
+        let rendered = self
+            .forecast
+            .iter()
+            .flat_map(|(preview, _)| &preview.objects);
+        let mut keys: Vec<ChildKey> = rendered.filter_map(ChildKey::of).collect();
+        for key in self.children.iter().filter_map(ChildKey::of) {
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
+    }
+
+    fn live(&self, key: &ChildKey) -> Option<&'a Node> {
+        let mut children = self.children.iter();
+        children.find(|object| ChildKey::of(object).as_ref() == Some(key))
+    }
+
+    fn place(&self, at: &str) -> Place {
+        let (file, path, span) = place_of(at, self.picked.katalog);
+        Place {
+            file: file.map(str::to_owned),
+            line: span.map(|span| span.line),
+            column: span.map(|span| span.column),
+            path: FieldPath::to_string(&path),
+        }
+    }
+
+    fn field(&self, text: &str, calls: &BTreeMap<String, Node>) -> Answer {
+        let keys = self.keys();
+        let (key, path) = match target::find(text, &keys) {
+            Ok(found) => found,
+            Err(why) => return Answer::Unknown(why),
+        };
+        let live = self.live(&key);
+        let mut objects = self
+            .forecast
+            .iter()
+            .flat_map(|(preview, _)| &preview.objects);
+        let wanted = objects.find(|object| ChildKey::of(object).as_ref() == Some(&key));
+        let object = wanted.or(live).unwrap_or(&Node::Null);
+        let path = match target::path(path, object) {
+            Ok(path) => path,
+            Err(why) => return Answer::Unknown(format!("{key}: {why}")),
+        };
+        let scopes = self.picked.scopes();
+        let assumed = Assumptions {
+            cr: self.cr.clone(),
+            children: self.children,
+            cross: self.cross,
+            calls,
+            version: self.picked.version(),
+            scopes: &scopes,
+            now: self.request.now,
+            seen_as: None,
+        };
+        match why(self.operator(), &assumed, (&key, &path)) {
+            Ok(Some(why)) => Answer::Field(Box::new(self.explained(&key, &path, why))),
+            Ok(None) => Answer::Unknown(format!(
+                "a pass does not render {key}: no entry declares it with these values of {}",
+                self.name()
+            )),
+            Err(why) => Answer::Unknown(why.to_string()),
+        }
+    }
+
+    fn explained(&self, key: &ChildKey, path: &Path, why: Why) -> Explained {
+        let live = self.live(key);
+        let secret = self.is_secret(key, path, &why);
+        let shown = |node: &Node| shown(node, secret && !self.request.secrets);
+        let (origin, expressions) = match &why.origin {
+            Origin::Expressions(all) => (OriginWord::Expressions, &all[..]),
+            Origin::Fixed => (OriginWord::Entry, &[][..]),
+            Origin::Copied => (OriginWord::Copy, &[][..]),
+            Origin::Generated => (OriginWord::Generated, &[][..]),
+            Origin::Mark => (OriginWord::Mark, &[][..]),
+        };
+        let expressions = expressions.iter().map(|one| ShownExpression {
+            source: one.source.to_string(),
+            place: self.place(&one.place),
+        });
+        Explained {
+            resource: self.name(),
+            child: key.to_string(),
+            field: path.to_string(),
+            value: why.value.as_ref().map(shown),
+            live: live.and_then(|live| live.at(path)).map(shown),
+            next: self.next(key, path, live),
+            origin,
+            expressions: expressions.collect(),
+            entry: self.place(&why.entry),
+            inputs: why.inputs.iter().map(|one| self.input(one)).collect(),
+            managers: live.map_or_else(Vec::new, |live| managers(live, path)),
+            created_once: why.is_past,
+            partial: why.is_partial,
+        }
+    }
+
+    /// True if the value of the field may show that of a Secret.
+    fn is_secret(&self, key: &ChildKey, path: &Path, why: &Why) -> bool {
+        let secret = GroupKind::parse("Secret");
+        let is_data = ["data", "stringData"]
+            .iter()
+            .any(|root| path.is_empty() || path.starts_with(&Path::of_fields([*root])));
+        let mut inputs = why.inputs.iter().filter(|one| one.effect == Effect::Value);
+        (key.kind == secret && is_data) || inputs.any(|one| self.hides(&one.input))
+    }
+
+    /// True if the value is one of a Secret, or of a child that may hold one.
+    fn hides(&self, input: &Input) -> bool {
+        match input {
+            Input::Object(key, _) => {
+                let mut children = self.operator().children.iter();
+                key.kind == GroupKind::parse("Secret")
+                    || children.any(|one| one.kind.group_kind() == key.kind && one.shows_secrets)
+            }
+            Input::Cross(key, _) => key.kind == GroupKind::parse("Secret"),
+            Input::Resource(_) | Input::Answer(..) | Input::Time => false,
+        }
+    }
+
+    fn input(&self, one: &orkestra_engine::reconcile::why::WhyInput) -> ShownInput {
+        let from = match &one.input {
+            Input::Resource(path) => format!(".{path}"),
+            Input::Object(key, path) | Input::Cross(key, path) => format!("{key} {path}"),
+            Input::Answer(name, path) if path.is_empty() => format!("answer `{name}`"),
+            Input::Answer(name, path) => format!("answer `{name}` {path}"),
+            Input::Time => "the time".to_owned(),
+        };
+        let hides = self.hides(&one.input) && !self.request.secrets;
+        ShownInput {
+            from,
+            value: one.value.as_ref().map(|value| shown(value, hides)),
+            decides_existence: one.effect == Effect::Existence,
+        }
+    }
+
+    fn next(&self, key: &ChildKey, path: &Path, live: Option<&Node>) -> Next {
+        let changes = self.changes();
+        let name = key.to_string();
+        let Some(change) = changes.iter().find(|change| change.object == name) else {
+            return Next::Keeps;
+        };
+        use crate::plan::Severity;
+        match change.action {
+            Severity::Create => Next::Creates,
+            Severity::Immutable | Severity::Refuse => Next::Refused,
+            Severity::Delete => Next::Writes,
+            Severity::Replace | Severity::Adopt | Severity::Update => {
+                let object = live.unwrap_or(&Node::Null);
+                let is_near = |text: &str| {
+                    target::path(text, object)
+                        .is_ok_and(|at| at.starts_with(path) || path.starts_with(&at))
+                };
+                if change.fields.iter().any(|field| is_near(&field.path)) {
+                    Next::Writes
+                } else {
+                    Next::Keeps
+                }
+            }
+        }
+    }
+
+    /// Returns what the next pass does to the children.
+    fn changes(&self) -> Vec<PlannedChange> {
+        match self.forecast {
+            Ok((_, writes)) => {
+                planned_changes(self.operator(), self.cr, writes, self.request.secrets)
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+}
+
+fn shown(node: &Node, hides: bool) -> Value {
+    if hides { MASK.into() } else { node.to_json() }
+}
+
+fn managers(live: &Node, path: &Path) -> Vec<Manager> {
+    let own = OwnValues {
+        name: live.meta_text("name").unwrap_or_default(),
+        owner: None,
+    };
+    let managed = live.meta("managedFields").unwrap_or(&Node::Null);
+    let all = holders(managed, live, path, own).into_iter();
+    let manager = |holder: Holder| Manager {
+        name: holder.manager,
+        applies: holder.applied,
+        time: holder.time,
+    };
+    all.map(manager).collect()
+}
