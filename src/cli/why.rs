@@ -26,7 +26,8 @@ use orkestra_author::why::{self, Answer, WhyRequest};
 ///
 /// Without a child, it prints what the custom resource waits for, the cause first, and what the next pass does.
 ///
-/// The Katalog is the revision in force in the cluster; with --file, it is read from files. Only permissions to read are needed.
+/// The Katalog is the revision in force in the cluster, with the lines of `ork history KATALOG --revision N`; with --file, it is read from
+/// files. Only permissions to read are needed.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -62,7 +63,7 @@ enum Format {
 /// The files of a Katalog; those of a revision are in a folder that is deleted with this.
 struct Files {
     paths: Vec<PathBuf>,
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
 }
 
 pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
@@ -73,7 +74,7 @@ pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
         [] => in_force(&object, &kind).await?,
         given => Files {
             paths: given.to_vec(),
-            _folder: None,
+            folder: None,
         },
     };
     let request = WhyRequest {
@@ -85,6 +86,7 @@ pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
         calls: args.external,
         secrets: args.show_secrets,
         now: jiff::Timestamp::now(),
+        root: files.folder.as_ref().map(|folder| folder.path().to_owned()),
     };
     let asking = Box::pin(why::explain(target.cluster, &request));
     let answered = output::progress("reading the cluster", asking).await;
@@ -133,7 +135,7 @@ async fn in_force(object: &FoundObject, kind: &GroupKind) -> Result<Files, Failu
         .context("cannot write the files of the revision")?;
     Ok(Files {
         paths: vec![path],
-        _folder: Some(folder),
+        folder: Some(folder),
     })
 }
 

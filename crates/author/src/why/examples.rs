@@ -128,9 +128,10 @@ fn check_inputs(
                 };
                 let is_said = known.iter().any(|one| {
                     let mut changes = one.changes.iter();
-                    changes.any(|(of, field)| {
-                        of == key && (at.starts_with(field) || field.starts_with(at))
-                    })
+                    one.decides.contains(key)
+                        || changes.any(|(of, field)| {
+                            of == key && (at.starts_with(field) || field.starts_with(at))
+                        })
                 });
                 if before != after && !is_said {
                     wrong.push(format!("{path} → {other:?} changes {at} of {key}"));

@@ -12,7 +12,11 @@ mod overview;
 mod print;
 mod target;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use orkestra_cluster::requests::Cluster;
@@ -21,8 +25,8 @@ use orkestra_engine::reconcile::{
     preview::Assumptions,
     why::{Effect, Input, Origin, Why, why},
 };
-use orkestra_language::diagnostics::{Diagnostics, FieldPath};
-use orkestra_object::value::{MASK, Node, Path};
+use orkestra_language::{api::names, diagnostics::Diagnostics};
+use orkestra_object::value::{MASK, Node, Path as Field};
 use orkestra_plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan};
 use serde::Serialize;
 use serde_json::Value;
@@ -33,7 +37,7 @@ pub use self::{
 };
 use crate::{
     live::{Error, LiveCluster},
-    plan::{PlannedChange, Selection, Survey, Surveyed, planned_changes},
+    plan::{PlannedChange, Selection, Severity, Survey, Surveyed, planned_changes},
     render::{Picked, Rendered, place_of, read_calls},
 };
 use orkestra_loader::{
@@ -58,6 +62,8 @@ pub struct WhyRequest {
     pub secrets: bool,
     /// The present time for templates.
     pub now: Timestamp,
+    /// The folder to which names of files are relative.
+    pub root: Option<PathBuf>,
     /// Fetches the sources of compositions.
     pub fetch: Arc<dyn Fetch>,
 }
@@ -289,12 +295,19 @@ impl<'a> Subject<'a> {
             .iter()
             .flat_map(|(preview, _)| &preview.objects);
         let mut keys: Vec<ChildKey> = rendered.filter_map(ChildKey::of).collect();
-        for key in self.children.iter().filter_map(ChildKey::of) {
+        for key in self.own().filter_map(ChildKey::of) {
             if !keys.contains(&key) {
                 keys.push(key);
             }
         }
         keys
+    }
+
+    /// Returns its children, without other objects that its pass reads.
+    fn own(&self) -> impl Iterator<Item = &'a Node> {
+        let uid = self.cr.meta_text("uid");
+        let is_own = move |one: &&Node| one.label(names::LABEL_OWNER_UID) == uid;
+        self.children.iter().filter(is_own)
     }
 
     fn live(&self, key: &ChildKey) -> Option<&'a Node> {
@@ -304,11 +317,16 @@ impl<'a> Subject<'a> {
 
     fn place(&self, at: &str) -> Place {
         let (file, path, span) = place_of(at, self.picked.katalog);
+        let root = self.request.root.as_deref();
+        let relative = |file: &str| {
+            let inside = root.and_then(|root| Path::new(file).strip_prefix(root).ok());
+            inside.map_or(file.to_owned(), |inside| inside.display().to_string())
+        };
         Place {
-            file: file.map(str::to_owned),
+            file: file.map(relative),
             line: span.map(|span| span.line),
             column: span.map(|span| span.column),
-            path: FieldPath::to_string(&path),
+            path: path.to_string(),
         }
     }
 
@@ -350,7 +368,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn explained(&self, key: &ChildKey, path: &Path, why: Why) -> Explained {
+    fn explained(&self, key: &ChildKey, path: &Field, why: Why) -> Explained {
         let live = self.live(key);
         let secret = self.is_secret(key, path, &why);
         let shown = |node: &Node| shown(node, secret && !self.request.secrets);
@@ -383,11 +401,11 @@ impl<'a> Subject<'a> {
     }
 
     /// True if the value of the field may show that of a Secret.
-    fn is_secret(&self, key: &ChildKey, path: &Path, why: &Why) -> bool {
+    fn is_secret(&self, key: &ChildKey, path: &Field, why: &Why) -> bool {
         let secret = GroupKind::parse("Secret");
         let is_data = ["data", "stringData"]
             .iter()
-            .any(|root| path.is_empty() || path.starts_with(&Path::of_fields([*root])));
+            .any(|root| path.is_empty() || path.starts_with(&Field::of_fields([*root])));
         let mut inputs = why.inputs.iter().filter(|one| one.effect == Effect::Value);
         (key.kind == secret && is_data) || inputs.any(|one| self.hides(&one.input))
     }
@@ -421,13 +439,12 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn next(&self, key: &ChildKey, path: &Path, live: Option<&Node>) -> Next {
+    fn next(&self, key: &ChildKey, path: &Field, live: Option<&Node>) -> Next {
         let changes = self.changes();
         let name = key.to_string();
         let Some(change) = changes.iter().find(|change| change.object == name) else {
             return Next::Keeps;
         };
-        use crate::plan::Severity;
         match change.action {
             Severity::Create => Next::Creates,
             Severity::Immutable | Severity::Refuse => Next::Refused,
@@ -462,7 +479,7 @@ fn shown(node: &Node, hides: bool) -> Value {
     if hides { MASK.into() } else { node.to_json() }
 }
 
-fn managers(live: &Node, path: &Path) -> Vec<Manager> {
+fn managers(live: &Node, path: &Field) -> Vec<Manager> {
     let own = OwnValues {
         name: live.meta_text("name").unwrap_or_default(),
         owner: None,

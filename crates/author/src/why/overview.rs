@@ -80,7 +80,7 @@ pub struct FailedPart {
 
 /// Returns why the custom resource is as it is.
 pub(crate) fn overview(subject: &Subject<'_>) -> Overview {
-    let mut children: Vec<ChildState> = subject.children.iter().filter_map(state).collect();
+    let mut children: Vec<ChildState> = subject.own().filter_map(state).collect();
     children.sort_by(|one, other| (one.ready, &one.child).cmp(&(other.ready, &other.child)));
     let mut overview = Overview {
         resource: subject.name(),

@@ -55,7 +55,7 @@ pub fn text(explained: &Explained) -> String {
         OriginWord::Copy => lines.put("rendered by", "the object that the child is a copy of"),
         OriginWord::Generated => lines.put("rendered by", "Orkestra: generated once and kept"),
         OriginWord::Mark => {
-            lines.put("rendered by", "Orkestra: it recognizes the child by this");
+            lines.put("rendered by", "Orkestra, for itself");
         }
     }
     lines.put("entry", &explained.entry.text());

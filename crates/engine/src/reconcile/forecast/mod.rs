@@ -146,8 +146,10 @@ fn writes(
     planned
 }
 
-const CONTROLLED: &str = "an object of this name exists, and another object controls it";
-const TAKEN: &str = "an object of this name exists and was not created for this custom resource; `adopt: true` adopts it";
+/// Why an object that another one controls is not taken over.
+pub const CONTROLLED: &str = "an object of this name exists, and another object controls it";
+/// Why an object of another client is not taken over.
+pub const TAKEN: &str = "an object of this name exists and was not created for this custom resource; `adopt: true` adopts it";
 
 /// Returns what happens to an object that exists; none if it stays as it is.
 fn existing(

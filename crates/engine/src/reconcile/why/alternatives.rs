@@ -1,42 +1,86 @@
 //! Other values that a field could have: what a pass is tried with, to see what depends on the field.
 
-use std::collections::BTreeSet;
-
 use orkestra_language::schema::Schema;
-use orkestra_object::value::{Map, Node};
-use orkestra_plan::{Chosen, ConditionPlan, Leaf, OperatorPlan, walk::Expression};
+use orkestra_object::value::{Map, Node, Path, PathStep};
+use orkestra_plan::{Chosen, ConditionPlan, Leaf, Operand, OperatorPlan, walk::Expression};
 
-/// The most constants of a plan that each field is tried with.
+/// The most constants that each field is tried with.
 const MOST_CONSTANTS: usize = 64;
 /// A number above what conditions and limits usually compare with.
 const LARGE: i64 = 1_000_000;
 
-/// Returns the constants that the plan compares with, falls back to, or chooses by: a field that has another value may have one of
-/// these.
-pub(crate) fn constants(plan: &OperatorPlan) -> Vec<Node> {
-    let mut found = Vec::new();
-    let mut seen = BTreeSet::new();
-    let mut add = |node: &Node| {
-        let is_scalar = !matches!(node, Node::Map(_) | Node::List(_) | Node::Null);
-        if is_scalar && found.len() < MOST_CONSTANTS && seen.insert(node.to_text().into_owned()) {
-            found.push(node.clone());
-        }
-    };
-    plan.visit(&mut |expression, _| match expression {
-        Expression::Leaf(leaf) => leaf.template.visit_constants(&mut add),
-        Expression::Condition(condition) => of_condition(condition, &mut add),
-        Expression::ForEach(_) => {}
-        Expression::Body(child) => child.body.visit_chosen(&mut |chosen: &Chosen| {
-            for (name, _) in &chosen.options {
-                add(&Node::from(&**name));
+/// The constants of a plan, with the fields of the custom resource that are compared with them, fall back to them, or choose by them: a
+/// field that has another value may have one of these.
+#[derive(Default)]
+pub(crate) struct Constants {
+    /// The constants of expressions that read only the custom resource, by what they read.
+    of_fields: Vec<(Path, Node)>,
+    /// Those of other expressions: an input of a Motif or an item of a list may come from any field.
+    of_any: Vec<Node>,
+}
+
+impl Constants {
+    pub(crate) fn of(plan: &OperatorPlan) -> Self {
+        let mut all = Self::default();
+        plan.visit(&mut |expression, _| {
+            let mut reads = Vec::new();
+            expression.each_read(&mut |path| reads.push(path.clone()));
+            let mut add = |node: &Node| all.add(&reads, node);
+            match expression {
+                Expression::Leaf(leaf) => leaf.template.visit_constants(&mut add),
+                Expression::Condition(condition) => of_condition(condition, &mut add),
+                Expression::ForEach(_) => {}
+                Expression::Body(child) => child.body.visit_chosen(&mut |chosen: &Chosen| {
+                    for (name, _) in &chosen.options {
+                        all.add(chosen.name.template.reads(), &Node::from(&**name));
+                    }
+                }),
             }
-        }),
-    });
-    found
+        });
+        all
+    }
+
+    fn add(&mut self, reads: &[Path], node: &Node) {
+        if matches!(node, Node::Map(_) | Node::List(_) | Node::Null) {
+            return;
+        }
+        let is_own = |path: &Path| match path.steps().first() {
+            Some(PathStep::Field(root)) => matches!(&**root, "spec" | "metadata" | "status"),
+            _ => false,
+        };
+        if !reads.iter().all(is_own) {
+            if !self.of_any.contains(node) {
+                self.of_any.push(node.clone());
+            }
+            return;
+        }
+        for path in reads {
+            if !self
+                .of_fields
+                .iter()
+                .any(|(at, known)| at == path && known == node)
+            {
+                self.of_fields.push((path.clone(), node.clone()));
+            }
+        }
+    }
+
+    /// Returns those that the value at a path of the custom resource may be compared with.
+    pub(crate) fn near(&self, path: &Path) -> Vec<Node> {
+        let is_near = |at: &Path| at.starts_with(path) || path.starts_with(at);
+        let own = self.of_fields.iter().filter(|(at, _)| is_near(at));
+        let own = own.map(|(_, node)| node.clone());
+        own.chain(self.any()).take(MOST_CONSTANTS).collect()
+    }
+
+    /// Returns those that any other value may be compared with.
+    pub(crate) fn any(&self) -> Vec<Node> {
+        self.of_any.iter().take(MOST_CONSTANTS).cloned().collect()
+    }
 }
 
 fn of_condition(condition: &ConditionPlan, add: &mut dyn FnMut(&Node)) {
-    if let Some(orkestra_plan::Operand::Template(template)) = condition.operand() {
+    if let Some(Operand::Template(template)) = condition.operand() {
         template.visit_constants(add);
     }
     for leaf in condition.leaves() {

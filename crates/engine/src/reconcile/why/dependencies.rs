@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 
 use super::{
-    alternatives::{alternatives, constants},
+    alternatives::{Constants, alternatives},
     is_mark, rendered,
 };
 use crate::reconcile::{
@@ -49,7 +49,7 @@ pub struct Dependency {
     pub value: Option<Node>,
     /// The fields of children that have another value if this one has.
     pub changes: BTreeSet<(ChildKey, Path)>,
-    /// The children that exist only with this value.
+    /// The children that their entry makes only with this value.
     pub decides: BTreeSet<ChildKey>,
 }
 
@@ -83,7 +83,7 @@ pub fn dependencies(
     let mut trial = Trial {
         plan,
         assumed,
-        constants: constants(plan),
+        constants: Constants::of(plan),
         children,
         failures,
         left: MOST_PASSES,
@@ -120,7 +120,7 @@ fn run(
 struct Trial<'a> {
     plan: &'a OperatorPlan,
     assumed: &'a Assumptions<'a>,
-    constants: Vec<Node>,
+    constants: Constants,
     children: Vec<Child>,
     failures: Vec<Failure>,
     /// The number of passes that may still be run.
@@ -139,7 +139,7 @@ impl Trial<'_> {
                 Some(NestedSchema::Schema(schema)) => Some(schema),
                 _ => None,
             };
-            let others = alternatives(value.as_ref(), schema, &self.constants);
+            let others = alternatives(value.as_ref(), schema, &self.constants.near(&path));
             let input = Input::Resource(path.clone());
             self.each(input, value, others, |assumed, other| {
                 assumed.cr = changed(cr, &path, other);
@@ -148,16 +148,18 @@ impl Trial<'_> {
     }
 
     fn objects(&mut self) {
+        let constants = self.constants.any();
         for (at, object) in self.assumed.children.iter().enumerate() {
             let Some(key) = ChildKey::of(object) else {
                 continue;
             };
             let reads = self.plan.reads.children.get(&key.kind);
-            // What is not declared as a child is read as a whole: the source of a copy, or an object that pods use.
-            let data = [Path::of_fields(["data"]), Path::of_fields(["stringData"])];
-            let paths = reads.map_or(&data[..], Vec::as_slice);
+            // What is not declared as a child: the source of a copy, an object that pods use, or a namespace with its labels.
+            let others = [&["data"][..], &["stringData"], &["metadata", "labels"]];
+            let others = others.map(|fields| Path::of_fields(fields.iter().copied()));
+            let paths = reads.map_or(&others[..], Vec::as_slice);
             for (path, value) in self.values(object, paths) {
-                let others = alternatives(value.as_ref(), None, &self.constants);
+                let others = alternatives(value.as_ref(), None, &constants);
                 let input = Input::Object(key.clone(), path.clone());
                 let given = self.assumed.children;
                 self.each_of_list(input, value, others, |other| {
@@ -168,13 +170,14 @@ impl Trial<'_> {
     }
 
     fn cross(&mut self) {
+        let constants = self.constants.any();
         let paths = ["spec", "status"].map(|root| Path::of_fields([root]));
         for (at, object) in self.assumed.cross.iter().enumerate() {
             let Some(key) = ChildKey::of(object) else {
                 continue;
             };
             for (path, value) in self.values(object, &paths) {
-                let others = alternatives(value.as_ref(), None, &self.constants);
+                let others = alternatives(value.as_ref(), None, &constants);
                 let input = Input::Cross(key.clone(), path.clone());
                 let given = self.assumed.cross;
                 for other in others {
@@ -190,10 +193,11 @@ impl Trial<'_> {
     }
 
     fn answers(&mut self) {
+        let constants = self.constants.any();
         for (name, answer) in self.assumed.calls {
             for (path, value) in self.values(answer, &[Path::root()]) {
                 let input = Input::Answer(name.clone(), path.clone());
-                for other in alternatives(value.as_ref(), None, &self.constants) {
+                for other in alternatives(value.as_ref(), None, &constants) {
                     let mut calls = self.assumed.calls.clone();
                     calls.insert(name.clone(), changed(answer, &path, other));
                     let assumed = Assumptions {
@@ -289,12 +293,13 @@ impl Trial<'_> {
         let (mut changes, mut decides) = (BTreeSet::new(), BTreeSet::new());
         for child in &self.children {
             match counterpart(child, &children) {
-                Some(other) => {
+                Some(other) if other.place.0 == child.place.0 => {
                     differences(&child.object, &other.object, &Path::root(), &mut |at| {
                         changes.insert((child.key.clone(), at));
-                    })
+                    });
                 }
-                None => {
+                // Another entry makes a child of that name then: it is another child.
+                Some(_) | None => {
                     decides.insert(child.key.clone());
                 }
             }

@@ -181,20 +181,14 @@ pub fn visit_fields(object: &Node, visit: &mut dyn FnMut(&Path)) {
     });
 }
 
-/// True for metadata by which Orkestra recognizes its children: it contains the hash and the owner of the whole object.
+/// True for what Orkestra writes for itself: labels and annotations of its own, such as the hash of the whole object, and the owner.
 fn is_mark(path: &Path) -> bool {
-    let field = |at: usize| match path.steps().get(at) {
-        Some(PathStep::Field(key)) => Some(&**key),
-        _ => None,
-    };
-    field(0) == Some("metadata")
-        && match field(1) {
-            Some("labels" | "annotations") => {
-                field(2).is_some_and(|key| key.starts_with(names::PREFIX))
-            }
-            Some("ownerReferences") => true,
-            _ => false,
-        }
+    let mut keys = path.steps().iter().filter_map(|step| match step {
+        PathStep::Field(key) => Some(&**key),
+        PathStep::Index(_) => None,
+    });
+    path.starts_with(&Path::of_fields(["metadata", "ownerReferences"]))
+        || keys.any(|key| key.starts_with(names::PREFIX))
 }
 
 fn remove_annotation(cr: &mut Node, name: &str) {

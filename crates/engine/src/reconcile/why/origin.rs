@@ -26,7 +26,7 @@ pub enum Origin {
     Copied,
     /// Orkestra generates it and keeps it: a password, a key or a certificate.
     Generated,
-    /// Orkestra marks the child with it, to recognize it again.
+    /// Orkestra sets it for itself, such as to recognize the child.
     Mark,
 }
 

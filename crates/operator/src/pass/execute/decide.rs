@@ -3,6 +3,7 @@
 use orkestra_engine::reconcile::{
     child_metadata,
     differ::{Difference, HeldField, difference, without},
+    forecast::{CONTROLLED, TAKEN},
     owned::{OwnValues, updated_by},
     reason::Reason,
     record::{ChildRecord, OwnerMark, Predecessor},
@@ -138,11 +139,9 @@ impl Writer<'_> {
             let message = "an object of this name was created for a custom resource that no longer exists, and is about to be garbage-collected";
             (Reason::WriteConflict, message)
         } else if controlled {
-            let message = "an object of this name exists, and another object controls it";
-            (Reason::NameTaken, message)
+            (Reason::NameTaken, CONTROLLED)
         } else {
-            let message = "an object of this name exists and was not created for this custom resource; `adopt: true` adopts it";
-            (Reason::NameTaken, message)
+            (Reason::NameTaken, TAKEN)
         };
         Err(Failure {
             reason,
