@@ -41,6 +41,12 @@ pub(crate) const GROUPS: [CommandGroup; 6] = [
         commands: &[
             "install",
             "uninstall",
+            "get",
+            "describe",
+            "tree",
+            "events",
+            "logs",
+            "top",
             "suspend",
             "resume",
             "reconcile",
