@@ -107,6 +107,7 @@ async fn reader(scenario: &Scenario) -> Result<PathBuf> {
     scenario.file("reader.kubeconfig", &config.to_string())
 }
 
+// Over 60 lines: one installation, read with each kind of credentials.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rates_are_read_through_the_proxy_with_the_callers_own_token() -> Result<()> {
     let katalog = input("komposer/ponds.yaml")?;

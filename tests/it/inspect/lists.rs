@@ -40,6 +40,7 @@ fn names(listing: &Value) -> Vec<&str> {
         .collect()
 }
 
+// Over 60 lines: one cluster, listed in each format.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_have_katalogs_operators_and_instances_in_every_format() -> Result<()> {
     let katalog = input("komposer/ponds.yaml")?;

@@ -170,6 +170,7 @@ async fn a_tree_goes_down_to_the_pods_without_objects_that_only_carry_labels() -
     scenario.check_running()
 }
 
+// Over 60 lines: one object, with its Events and its description.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_and_descriptions_are_of_an_object_and_of_what_is_below_it() -> Result<()> {
     let mut scenario = with_trouble("described").await?;
