@@ -16,6 +16,7 @@ mod client_certificates;
 mod conditions;
 mod control_plane;
 mod copies;
+mod corrections;
 mod crashes;
 mod crd_life;
 mod cross;
@@ -50,6 +51,7 @@ mod history;
 mod hooks;
 mod hostile;
 mod http;
+mod inspect;
 mod install;
 mod installations;
 #[path = "../../crates/engine/tests/judge/mod.rs"]

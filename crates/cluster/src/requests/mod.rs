@@ -5,6 +5,7 @@
 mod error;
 mod find;
 mod list;
+mod pods;
 mod review;
 mod served;
 mod stream;
@@ -26,6 +27,7 @@ use self::{error::RequestSubject, list::PAGES_AT_ONCE};
 pub use self::{
     error::{Cause, ClusterError, is_missed},
     list::{Listed, PageOf},
+    pods::{LogQuery, PagePort},
     review::RawResponse,
     served::{Served, autoscalers},
     stream::{Event, Watch},

@@ -21,6 +21,7 @@ pub mod child_metadata;
 mod children;
 mod cleanup;
 mod collect;
+pub mod correction;
 pub mod crd;
 pub mod crd_status;
 mod cycle;

@@ -92,6 +92,7 @@ impl WriteOutcome {
         self.executed.failures.extend(executed.failures);
         self.executed.held.extend(executed.held);
         self.executed.taken.extend(executed.taken);
+        self.executed.corrected.extend(executed.corrected);
         self.executed.autoscaled.extend(executed.autoscaled);
         self.made.extend(made);
         self.revisit = [self.revisit, revisit].into_iter().flatten().min();
@@ -152,7 +153,9 @@ async fn write(pass: &Pass<'_>, owner: &OwnerMark, intent: &Intent) -> WriteOutc
     };
     match result {
         Ok(action) => {
-            log_write(pass, &owner.key, key, action);
+            let corrected = writer.outcome.executed.corrected.first();
+            let corrected = corrected.map(|(_, fields)| &**fields);
+            log_write(pass, &owner.key, key, (action, corrected));
             writer.outcome.executed.done.push(Done {
                 key: key.clone(),
                 action,
@@ -250,6 +253,7 @@ impl Writer<'_> {
                 ),
                 Write::Update { body, force, drift } => (body, force, drift, false),
             };
+            let corrected = self.corrected(&kind, rendered, &drift).await;
             let (pass, manager) = (self.pass, &self.pass.bound.manager);
             match pass
                 .apply(kind.served(), &rendered.key.object, &body, manager, force)
@@ -258,7 +262,12 @@ impl Writer<'_> {
                 Ok(object) => {
                     let before = record.as_deref();
                     let action = self.applied(&kind, rendered, before, &object, &drift, created);
-                    self.outcome.executed.take(&rendered.key, taken);
+                    let executed = &mut self.outcome.executed;
+                    executed.take(&rendered.key, taken);
+                    if action == Action::Repaired {
+                        let corrected = corrected.map(|fields| (rendered.key.clone(), fields));
+                        executed.corrected.extend(corrected);
+                    }
                     return Ok(replaced.unwrap_or(action));
                 }
                 Err(ClusterError::Conflict { causes, .. }) => {
