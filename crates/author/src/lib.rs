@@ -3,6 +3,7 @@
 //! ```text
 //!  render    the objects of a pass, without a cluster
 //!  simulate  passes over a world in memory, compared with expectations
+//!  hook      the contract of a hook, checked
 //!  e2e       tests on a cluster, or on a control plane that it starts
 //!  diff      the changes that a Katalog would make in a cluster; reads only
 //!  init      a first Katalog
@@ -11,6 +12,7 @@
 
 pub mod diff;
 pub mod e2e;
+pub mod hook;
 pub mod init;
 mod junit;
 pub mod plan;

@@ -40,7 +40,7 @@ pub struct Module {
     /// As they were given.
     bytes: Arc<[u8]>,
     pub(crate) engine: Engine,
-    pub(crate) module: wasmi::Module,
+    pub(crate) code: wasmi::Module,
     pub(crate) linker: Linker<Host>,
 }
 
@@ -104,7 +104,7 @@ impl Module {
             digest,
             bytes,
             engine,
-            module,
+            code: module,
             linker,
         })
     }

@@ -126,7 +126,7 @@ impl Run {
         let instance = self
             .module
             .linker
-            .instantiate_and_start(&mut *self.store, &self.module.module)?;
+            .instantiate_and_start(&mut *self.store, &self.module.code)?;
         let start = instance
             .get_func(&*self.store, "_start")
             .ok_or_else(|| wasmi::Error::new("there is no `_start`"))?;

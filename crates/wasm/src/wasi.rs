@@ -442,11 +442,13 @@ fn get<const N: usize>(caller: &mut Wasi<'_>, at: u32) -> Part<[u8; N]> {
 fn vector(caller: &mut Wasi<'_>, vectors: i32, index: u32) -> Part<(u32, u32)> {
     let offset = index.checked_mul(8).ok_or(Errno::Fault)?;
     let at = unsigned(vectors).checked_add(offset).ok_or(Errno::Fault)?;
-    let [a, b, c, d, e, f, g, h] = get(caller, at)?;
-    Ok((
-        u32::from_le_bytes([a, b, c, d]),
-        u32::from_le_bytes([e, f, g, h]),
-    ))
+    let bytes: [u8; 8] = get(caller, at)?;
+    let number = |from: usize| {
+        let mut number = [0; 4];
+        number.copy_from_slice(&bytes[from..from + 4]);
+        u32::from_le_bytes(number)
+    };
+    Ok((number(0), number(4)))
 }
 
 fn u64_at(bytes: &[u8; 48], at: usize) -> u64 {
