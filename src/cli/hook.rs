@@ -23,7 +23,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    Test(TestArgs),
+    Test(Box<TestArgs>),
     Schema(SchemaArgs),
 }
 
@@ -99,7 +99,7 @@ enum Message {
 
 pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     match args.command {
-        Command::Test(args) => test(args).await,
+        Command::Test(args) => test(*args).await,
         Command::Schema(SchemaArgs { of }) => {
             let schema = match of {
                 Message::Request => hook_request_schema(),

@@ -126,7 +126,7 @@ async fn a_server_is_called_at_the_given_url_alone() {
     let server = async move {
         for number in 0.. {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let mut request = [0; 65536];
+            let mut request = vec![0; 65536];
             let _ = stream.read(&mut request).await.unwrap();
             let body = format!(r#"{{"finalized": true, "data": {number}}}"#);
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
