@@ -203,7 +203,8 @@ impl Compilation {
                 return Moved::Need(State::Resolving(resolving), needed);
             }
         }
-        let needed = self.missing_definitions(&resolving);
+        let mut needed = self.missing_definitions(&resolving);
+        needed.extend(self.missing_modules(&mut resolving));
         if !needed.is_empty() {
             return Moved::Need(State::Resolving(resolving), needed);
         }

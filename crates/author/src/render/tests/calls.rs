@@ -65,3 +65,44 @@ async fn a_call_without_an_answer_hides_only_what_depends_on_it() {
     assert!(yaml.contains("name: north-deep\n"), "{yaml}");
     assert!(!yaml.contains("name: north-key\n"), "{yaml}");
 }
+
+/// A module is a function of its request, so it runs without a cluster; a given answer takes its place.
+#[tokio::test]
+async fn a_module_runs_and_its_children_are_rendered() {
+    let desk = Desk::new(&pond(""));
+    let hooked = KATALOG
+        .replace(
+            "        onReconcile:\n",
+            "        hooks:\n          - { name: quota, wasm: { file: hook.wasm }, managedResources: [{ kind: Secret }] }\n        onReconcile:\n",
+        )
+        .replace("fish: \"{{ .spec.fish }}\", was", "fish: \"{{ .hook.quota.fish }}\", was");
+    let path = desk.write("k.yaml", &hooked);
+    let answer = r#"{"data": {"fish": "pike"}, "children": [
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "of-the-module"}}]}"#;
+    let module = path.with_file_name("hook.wasm");
+    std::fs::write(&module, orkestra_testkit::hook_module(answer)).unwrap();
+    let rendered = render(&desk.request()).await;
+    assert!(rendered.problems.is_empty(), "{}", rendered.problems);
+    let made = objects(&rendered);
+    let map = made.iter().find(|object| object["kind"] == "ConfigMap");
+    assert_eq!(map.unwrap()["data"]["fish"], "pike");
+    let is_secret = |object: &&serde_json::Value| object["metadata"]["name"] == "of-the-module";
+    assert!(made.iter().any(|object| is_secret(&object)), "{made:?}");
+
+    let given = desk.write("calls.yaml", "quota: { body: { data: { fish: carp } } }");
+    let request = RenderRequest {
+        calls: Some(given),
+        ..desk.request()
+    };
+    let made = objects(&render(&request).await);
+    let map = made.iter().find(|object| object["kind"] == "ConfigMap");
+    assert_eq!(map.unwrap()["data"]["fish"], "carp");
+
+    std::fs::write(
+        &module,
+        orkestra_testkit::hook_module(r#"{"error": "no quota"}"#),
+    )
+    .unwrap();
+    let problems = render(&desk.request()).await.problems.to_string();
+    assert!(problems.contains("no quota"), "{problems}");
+}

@@ -12,7 +12,7 @@ pub(crate) use self::{
     view::read_answer,
 };
 use super::{
-    calls::{CallRequest, MOST_ANSWER},
+    calls::{CallRequest, CallTarget, HttpTarget, MOST_ANSWER},
     cycle::{Cycle, StepResult},
     failure::Failure,
     inputs::Inputs,
@@ -178,15 +178,17 @@ fn request(
     Ok(CallRequest {
         place,
         name: (&*call.name).into(),
-        method: call.method,
-        url: text(&call.url)?,
-        headers: headers.into(),
-        token,
+        target: CallTarget::Http(HttpTarget {
+            method: call.method,
+            url: text(&call.url)?,
+            headers: headers.into(),
+            token,
+            expected_status: call.expected_status,
+        }),
         body: match &call.body {
             Some(body) => text(body)?,
             None => Box::default(),
         },
-        expected_status: call.expected_status,
         timeout: call.timeout,
         retry: call.retry,
         cache_for: call.cache_for,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{
-    HookError, entries,
-    response::{list, refused},
+    HookError, HookRule, entries,
+    response::{breaks, list},
 };
 use crate::reconcile::record::Observed;
 use orkestra_language::api::names;
@@ -46,19 +46,18 @@ pub(crate) fn children(
             .find(|one| HookPlan::key_of(&one.kind) == key)
         else {
             let known: Vec<&str> = by_kind.keys().map(|key| &**key).collect();
-            return refused(format!(
+            let why = format!(
                 "`children[{index}]` is of kind `{key}`; `managedResources` has {}",
                 if known.is_empty() {
                     "none".to_owned()
                 } else {
                     known.join(", ")
                 }
-            ));
+            );
+            return breaks(HookRule::ManagedKinds, why);
         };
-        let object = child(&managed.kind, observed, item).map_err(|why| HookError {
-            message: format!("`children[{index}]`: {why}"),
-            permanent: true,
-        })?;
+        let object = child(&managed.kind, observed, item)
+            .or_else(|(rule, why)| breaks(rule, format!("`children[{index}]`: {why}")))?;
         by_kind.entry(key).or_default().push(object);
     }
     let by_kind = by_kind.into_iter();
@@ -71,26 +70,30 @@ pub(crate) fn children(
 
 /// Returns the part of a child that a hook decides on. Its status belongs to another controller, and much of its metadata to the
 /// API server: answers often repeat what they were asked with.
-fn child(kind: &ResourceType, observed: &Observed, item: &Node) -> Result<Node, String> {
+fn child(
+    kind: &ResourceType,
+    observed: &Observed,
+    item: &Node,
+) -> Result<Node, (HookRule, String)> {
     let name = item.meta_text("name").unwrap_or_default();
     if name.is_empty() {
-        return Err(format!("the {} has no `metadata.name`", kind.kind));
+        let why = format!("the {} has no `metadata.name`", kind.kind);
+        return Err((HookRule::ValidAnswer, why));
     }
     let own = observed.cr.id.key.namespace.as_deref();
     let namespace = item.meta_text("namespace").filter(|text| !text.is_empty());
     match (own, namespace) {
         _ if kind.namespaced == Some(false) => {}
         (Some(own), Some(other)) if own != other => {
-            return Err(format!(
+            let why = format!(
                 "{} `{other}/{name}` is in another namespace than its custom resource",
                 kind.kind
-            ));
+            );
+            return Err((HookRule::OwnNamespace, why));
         }
         (None, None) => {
-            return Err(format!(
-                "{} `{name}` has no `metadata.namespace`",
-                kind.kind
-            ));
+            let why = format!("{} `{name}` has no `metadata.namespace`", kind.kind);
+            return Err((HookRule::OwnNamespace, why));
         }
         _ => {}
     }

@@ -164,13 +164,15 @@ pub(crate) fn answer(
     }
 }
 
-/// Returns the assumed answer to a call.
+/// Returns the assumed answer to a call; a module without one runs.
 fn called(request: &calls::CallRequest, given: &BTreeMap<String, Node>) -> Answer {
     match given
         .get(&*request.name)
         .map(|answer| assumed(answer, request))
     {
-        None => Answer::Absent,
+        None => request
+            .run_module()
+            .map_or(Answer::Absent, |answer| answered(&answer)),
         Some(Ok(answer)) => answered(&answer),
         Some(Err(why)) => Answer::Unavailable(why.into()),
     }

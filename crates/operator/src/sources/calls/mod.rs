@@ -18,7 +18,7 @@ use std::{
 
 use jiff::Timestamp;
 use orkestra_engine::reconcile::{
-    calls::{self, CallFailure, CallRequest},
+    calls::{self, CallRequest},
     external::answered,
     sources::Answer,
 };
@@ -193,18 +193,12 @@ impl CallsState {
 
 /// The answer for a bug in Orkestra: the pass reports it, and the next one retries.
 fn panicked() -> calls::CallAnswer {
-    calls::CallAnswer {
-        error: Some(CallFailure {
-            message: "the call ended in a panic".into(),
-            permanent: false,
-            retry_after: None,
-        }),
-        ..calls::CallAnswer::default()
-    }
+    calls::CallAnswer::failed("the call ended in a panic", false)
 }
 
 #[cfg(test)]
 mod tests {
+    use orkestra_engine::reconcile::calls::{CallTarget, HttpTarget};
     use orkestra_plan::Retry;
 
     use orkestra_ground::Entropy;
@@ -215,12 +209,14 @@ mod tests {
         CallRequest {
             place: 0,
             name: "flags".into(),
-            method: "GET",
-            url: url.into(),
-            headers: Box::default(),
-            token: Box::default(),
+            target: CallTarget::Http(HttpTarget {
+                method: "GET",
+                url: url.into(),
+                headers: Box::default(),
+                token: Box::default(),
+                expected_status: None,
+            }),
             body: Box::default(),
-            expected_status: None,
             timeout: Duration::from_secs(5),
             retry: Retry::NONE,
             cache_for,
@@ -305,7 +301,7 @@ mod tests {
         let first = request("https://a.example", None);
         let second = CallRequest {
             place: 1,
-            url: "https://b.example".into(),
+            target: request("https://b.example", None).target,
             ..first.clone()
         };
         answered_to(&calls, &key, &first).await;

@@ -41,6 +41,7 @@ impl CallPace {
 
 #[cfg(test)]
 mod tests {
+    use orkestra_engine::reconcile::calls::{CallTarget, HttpTarget};
     use orkestra_plan::Retry;
 
     use super::*;
@@ -55,12 +56,14 @@ mod tests {
             is_paced: true,
             place: 0,
             name: "quota".into(),
-            method: "POST",
-            url: "https://a.example".into(),
-            headers: Box::default(),
-            token: Box::default(),
+            target: CallTarget::Http(HttpTarget {
+                method: "POST",
+                url: "https://a.example".into(),
+                headers: Box::default(),
+                token: Box::default(),
+                expected_status: None,
+            }),
             body: Box::default(),
-            expected_status: None,
             timeout: PACE,
             retry: Retry::NONE,
             cache_for: None,

@@ -1,0 +1,3 @@
+module [[ group ]]/[[ name ]]/hook
+
+go 1.24
