@@ -141,9 +141,13 @@ impl Trial<'_> {
             };
             let others = alternatives(value.as_ref(), schema, &self.constants.near(&path));
             let input = Input::Resource(path.clone());
-            self.each(input, value, others, |assumed, other| {
-                assumed.cr = changed(cr, &path, other);
-            });
+            for other in others {
+                let assumed = Assumptions {
+                    cr: changed(cr, &path, other),
+                    ..self.assumed.clone()
+                };
+                self.try_one(&input, value.as_ref(), &assumed);
+            }
         }
     }
 
@@ -161,10 +165,14 @@ impl Trial<'_> {
             for (path, value) in self.values(object, paths) {
                 let others = alternatives(value.as_ref(), None, &constants);
                 let input = Input::Object(key.clone(), path.clone());
-                let given = self.assumed.children;
-                self.each_of_list(input, value, others, |other| {
-                    with(given, at, changed(object, &path, other))
-                });
+                for other in others {
+                    let children = with(self.assumed.children, at, changed(object, &path, other));
+                    let assumed = Assumptions {
+                        children: &children,
+                        ..self.assumed.clone()
+                    };
+                    self.try_one(&input, value.as_ref(), &assumed);
+                }
             }
         }
     }
@@ -241,37 +249,6 @@ impl Trial<'_> {
             self.all.is_partial = true;
         }
         found.into_iter().take(MOST_VALUES).collect()
-    }
-
-    fn each(
-        &mut self,
-        input: Input,
-        value: Option<Node>,
-        others: Vec<Option<Node>>,
-        change: impl Fn(&mut Assumptions<'_>, Option<Node>),
-    ) {
-        for other in others {
-            let mut assumed = self.assumed.clone();
-            change(&mut assumed, other);
-            self.try_one(&input, value.as_ref(), &assumed);
-        }
-    }
-
-    fn each_of_list(
-        &mut self,
-        input: Input,
-        value: Option<Node>,
-        others: Vec<Option<Node>>,
-        change: impl Fn(Option<Node>) -> Vec<Node>,
-    ) {
-        for other in others {
-            let children = change(other);
-            let assumed = Assumptions {
-                children: &children,
-                ..self.assumed.clone()
-            };
-            self.try_one(&input, value.as_ref(), &assumed);
-        }
     }
 
     /// Runs the pass over other inputs, and adds what differs.

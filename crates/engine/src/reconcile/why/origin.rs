@@ -142,7 +142,7 @@ fn of_tree<'p>(
                 match path.split_first() {
                     None => of_tree(renderer, below, path, found)?,
                     Some((step, rest)) if is_key(step, key) => {
-                        of_tree(renderer, below, rest, found)?
+                        of_tree(renderer, below, rest, found)?;
                     }
                     Some(_) => {}
                 }
@@ -247,15 +247,15 @@ fn of_patched<'p>(
     path: &[PathStep],
     found: &mut Vec<&'p Leaf>,
 ) -> Result<(), RenderError> {
-    let (object, patch) = (renderer.tree(&parts.0)?, renderer.tree(&parts.1)?);
-    let (Some(object), Some(patch)) = (object, patch) else {
+    let (object, changes) = (renderer.tree(&parts.0)?, renderer.tree(&parts.1)?);
+    let (Some(object), Some(changes)) = (object, changes) else {
         return of_tree(renderer, &parts.0, path, found);
     };
-    let merged = orkestra_plan::patch::merged(object.clone(), &patch, &parts.2);
-    let in_patch = translated(&merged, &patch, path, Some(&parts.2));
+    let merged = orkestra_plan::patch::merged(object.clone(), &changes, &parts.2);
+    let in_patch = translated(&merged, &changes, path, Some(&parts.2));
     if let Some(path) = in_patch {
         of_tree(renderer, &parts.1, &path, found)?;
-        if patch
+        if changes
             .at(&path.iter().cloned().collect())
             .is_some_and(|node| node.as_map().is_none())
         {
@@ -278,24 +278,22 @@ fn translated(
     let Some((step, rest)) = path.split_first() else {
         return Some(Vec::new());
     };
-    let (step, below, part, lists) = match (merged, part) {
-        (Node::List(items), Node::List(others)) => {
-            let (at, _) = index(path)?;
-            let item = items.get(at)?;
-            let at = match lists.filter(|lists| lists.is_associative()) {
-                Some(lists) => others.iter().position(|other| lists.is_same(item, other))?,
-                None => at,
-            };
-            let each = lists.and_then(ListKeys::each);
-            (PathStep::Index(at), item, others.get(at)?, each)
-        }
-        _ => {
-            let PathStep::Field(key) = step else {
-                return None;
-            };
-            let below = lists.and_then(|lists| lists.field(key));
-            (step.clone(), merged.get(key)?, part.get(key)?, below)
-        }
+    let (step, below, part, lists) = if let (Node::List(items), Node::List(others)) = (merged, part)
+    {
+        let (at, _) = index(path)?;
+        let item = items.get(at)?;
+        let at = match lists.filter(|lists| lists.is_associative()) {
+            Some(lists) => others.iter().position(|other| lists.is_same(item, other))?,
+            None => at,
+        };
+        let each = lists.and_then(ListKeys::each);
+        (PathStep::Index(at), item, others.get(at)?, each)
+    } else {
+        let PathStep::Field(key) = step else {
+            return None;
+        };
+        let below = lists.and_then(|lists| lists.field(key));
+        (step.clone(), merged.get(key)?, part.get(key)?, below)
     };
     let mut whole = vec![step];
     whole.extend(translated(below, part, rest, lists)?);
