@@ -359,7 +359,7 @@ impl<'a> Subject<'a> {
             seen_as: None,
         };
         match why(self.operator(), &assumed, (&key, &path)) {
-            Ok(Some(why)) => Answer::Field(Box::new(self.explained(&key, &path, why))),
+            Ok(Some(why)) => Answer::Field(Box::new(self.explained(&key, &path, &why))),
             Ok(None) => Answer::Unknown(format!(
                 "a pass does not render {key}: no entry declares it with these values of {}",
                 self.name()
@@ -368,9 +368,9 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn explained(&self, key: &ChildKey, path: &Field, why: Why) -> Explained {
+    fn explained(&self, key: &ChildKey, path: &Field, why: &Why) -> Explained {
         let live = self.live(key);
-        let secret = self.is_secret(key, path, &why);
+        let secret = self.is_secret(key, path, why);
         let shown = |node: &Node| shown(node, secret && !self.request.secrets);
         let (origin, expressions) = match &why.origin {
             Origin::Expressions(all) => (OriginWord::Expressions, &all[..]),
@@ -486,10 +486,10 @@ fn managers(live: &Node, path: &Field) -> Vec<Manager> {
     };
     let managed = live.meta("managedFields").unwrap_or(&Node::Null);
     let all = holders(managed, live, path, own).into_iter();
-    let manager = |holder: Holder| Manager {
+    let shown = |holder: Holder| Manager {
         name: holder.manager,
         applies: holder.applied,
         time: holder.time,
     };
-    all.map(manager).collect()
+    all.map(shown).collect()
 }
