@@ -21,7 +21,7 @@ pub(crate) const GROUPS: [CommandGroup; 6] = [
         title: "Author",
         about: "Write and test Katalogs. Only `e2e` needs a cluster.",
         commands: &[
-            "init", "validate", "render", "simulate", "hook", "e2e", "explain", "notes", "schema",
+            "init", "validate", "render", "simulate", "e2e", "explain", "notes", "schema",
             "generate",
         ],
     },

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use clap::ValueEnum;
 
 use super::{Failure, output};
-use orkestra_author::init::{Origin, Scaffold, ScaffoldHook, name_of_folder, write_draft};
+use orkestra_author::init::{Origin, Scaffold, name_of_folder, write_draft};
 
 /// Create the files of a new Katalog
 ///
@@ -26,20 +25,8 @@ pub(crate) struct Args {
     /// API group of the custom resource [default: example.org]
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
-    /// Add a hook: a function that decides what templates cannot, with a test
-    #[arg(long, value_name = "TRANSPORT", value_enum, conflicts_with_all = ["crd", "manifests", "kro", "helm"])]
-    hook: Option<Transport>,
     #[command(flatten)]
     sources: Sources,
-}
-
-/// What serves a hook.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Transport {
-    /// A server, in Python
-    Http,
-    /// A WebAssembly module that runs inside of the controller, in Go
-    Wasm,
 }
 
 /// The source of the Katalog, instead of a sample Deployment and Service.
@@ -83,7 +70,6 @@ pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
         dir,
         kind,
         group,
-        hook,
         sources,
     } = args;
     let (kind, group) = (kind.as_deref(), group.as_deref());
@@ -101,10 +87,6 @@ pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     } else {
         let (name, folder) = target(name, dir)?;
         let scaffold = Scaffold::new(&name, kind, group).context(failed)?;
-        let scaffold = scaffold.with_hook(hook.map(|transport| match transport {
-            Transport::Http => ScaffoldHook::Http,
-            Transport::Wasm => ScaffoldHook::Wasm,
-        }));
         let written = scaffold.write(&folder).await;
         (folder, written)
     };

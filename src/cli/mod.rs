@@ -19,7 +19,6 @@ mod generate;
 mod get;
 mod groups;
 mod history;
-mod hook;
 mod init;
 mod install;
 mod katalog;
@@ -96,7 +95,6 @@ enum Command {
     Diff(diff::Args),
     Lock(lock::Args),
     Simulate(simulate::Args),
-    Hook(hook::Args),
     #[command(name = "e2e")]
     E2e(e2e::Args),
     Notes(notes::Args),
@@ -227,7 +225,6 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Diff(args) => diff::execute(args).await,
         Command::Lock(args) => lock::execute(args).await,
         Command::Simulate(args) => simulate::execute(args).await,
-        Command::Hook(args) => hook::execute(args).await,
         Command::E2e(args) => e2e::execute(args).await,
         Command::Notes(args) => notes::execute(args),
         Command::Explain(args) => explain::execute(&args),

@@ -3,7 +3,6 @@
 //! ```text
 //!  render    the objects of a pass, without a cluster
 //!  simulate  passes over a world in memory, compared with expectations
-//!  hook      the contract of a hook, checked
 //!  e2e       tests on a cluster, or on a control plane that it starts
 //!  plan      what a Katalog would do to every custom resource; reads only
 //!  why       why a field of a child is as it is; reads only
@@ -14,7 +13,6 @@
 
 pub mod diff;
 pub mod e2e;
-pub mod hook;
 pub mod init;
 mod junit;
 mod live;

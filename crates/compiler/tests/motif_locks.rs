@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use orkestra_compiler::compilation::{
     Compilation, CompilationResult, CompilationStep, DocumentSite, InputAnswer, InputRequest,
-    ModuleAnswer, MotifAnswer, RefusedDocument, SourceAnswer, UnreadFile,
+    MotifAnswer, RefusedDocument, SourceAnswer, UnreadFile,
 };
 use orkestra_compiler::compose::{Artifact, Fetched};
 use orkestra_language::document::parse_stream;
@@ -69,9 +69,6 @@ fn problems(lock: &str, katalog: &str, inner: &str) -> String {
                     why: "it is not there".to_owned(),
                 };
                 InputAnswer::File(path.clone(), Err(unread))
-            }
-            InputRequest::Module(place) => {
-                InputAnswer::Module(place.clone(), ModuleAnswer::NotNeeded)
             }
             InputRequest::Schemas(kinds) => InputAnswer::Schemas(kinds.clone(), Schemas::default()),
         })

@@ -13,7 +13,6 @@ use std::{env, fs};
 
 use jsonschema::Validator;
 use orkestra_compiler::{compile, scope::Library};
-use orkestra_language::api::hook_contract::{hook_answer_schema, hook_request_schema};
 use orkestra_language::diagnostics::{Code, Diagnostics, Severity};
 use orkestra_language::document::{DocumentKind, parse_stream, read_stream};
 use orkestra_language::reasons;
@@ -45,13 +44,6 @@ fn the_committed_pages_are_current() {
     assert_current("docs/reference/komposer.md", &komposer_page());
     assert_current("docs/reference/older-documents.md", &older_page());
     assert_current("docs/reference/reasons.md", &reasons::page());
-    for (name, schema) in [
-        ("request", hook_request_schema()),
-        ("answer", hook_answer_schema()),
-    ] {
-        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-        assert_current(&format!("docs/reference/hook-{name}.schema.json"), &text);
-    }
 }
 
 /// The pages with the fields that work.

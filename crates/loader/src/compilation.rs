@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 use futures::{FutureExt as _, future::BoxFuture, future::try_join_all};
 use orkestra_compiler::{
     compilation::{
-        Compilation, CompilationStep, InputAnswer, InputRequest, ModuleAnswer, MotifAnswer,
-        SourceAnswer, UnreadFile,
+        Compilation, CompilationStep, InputAnswer, InputRequest, MotifAnswer, SourceAnswer,
+        UnreadFile,
     },
     compose::{Artifact, Locked, SourceRequest},
 };
 use orkestra_ground::tasks::{self, Task};
-use orkestra_plan::{GroupKind, ModulePlace, definitions::Schemas};
+use orkestra_plan::{GroupKind, definitions::Schemas};
 use tokio::task::JoinError;
 
 /// Answers the requests of compilations.
@@ -47,12 +47,6 @@ pub trait CompilationInputs: Sync {
         let why = format!("`{reference}` is not read: Motifs of registries are not available here");
         async move { Err(why) }.boxed()
     }
-
-    /// Returns the bytes of the module of a hook, or why they cannot be read.
-    fn module<'a>(
-        &'a self,
-        place: &'a ModulePlace,
-    ) -> BoxFuture<'a, Result<ModuleAnswer, Self::Error>>;
 
     /// Returns the text of a file: only files refer to some.
     fn file<'a>(&'a self, _: &'a std::path::Path) -> BoxFuture<'a, Result<String, UnreadFile>> {
@@ -154,9 +148,6 @@ async fn answer<I: CompilationInputs>(
             InputAnswer::Artifact(reference.clone(), inputs.artifact(reference).await)
         }
         InputRequest::File(path) => InputAnswer::File(path.clone(), inputs.file(path).await),
-        InputRequest::Module(place) => {
-            InputAnswer::Module(place.clone(), inputs.module(place).await?)
-        }
         InputRequest::Schemas(kinds) => {
             InputAnswer::Schemas(kinds.clone(), inputs.schemas(kinds).await)
         }

@@ -1,8 +1,6 @@
 //! Hooks: functions outside of the Katalog that decide on children and on the status.
 
-use std::{fmt, sync::Arc, time::Duration};
-
-use orkestra_wasm::Module;
+use std::time::Duration;
 
 use super::{Leaf, ObjectTree, OperatorPlan, PlanPlace, ResourceType, Retry, TokenPlan};
 use orkestra_object::value::{Key, Node, Path, PathStep};
@@ -24,8 +22,8 @@ pub struct HookPlan {
     /// Its block, as an index into [`OperatorPlan::blocks`](super::OperatorPlan::blocks): it has the gate of the hook, and its
     /// children are those that the hook returns. While the gate is closed the hook is not called.
     pub block: usize,
-    /// The function.
-    pub function: HookFunction,
+    /// The endpoint.
+    pub http: HookEndpoint,
     /// The shape of requests and responses.
     pub protocol: HookProtocol,
     /// The arguments: a map.
@@ -66,59 +64,6 @@ pub struct ManagedKind {
     pub roots: Box<[Key]>,
 }
 
-/// The function of a hook.
-#[derive(Debug)]
-pub enum HookFunction {
-    /// An HTTP endpoint.
-    Http(HookEndpoint),
-    /// A WebAssembly module.
-    Module(HookModule),
-}
-
-/// The WebAssembly module of a hook.
-#[derive(Debug)]
-pub struct HookModule {
-    /// Where it is from.
-    pub place: ModulePlace,
-    /// The module; `None` if it is known in a cluster only.
-    pub module: Option<Arc<Module>>,
-    /// Whether it is called when the custom resource is being deleted, even if it is called at other times, too.
-    pub finalizes: bool,
-}
-
-/// Where a module is from.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ModulePlace {
-    /// A file, by its path as declared.
-    File(Box<str>),
-    /// A key of a `ConfigMap` in the namespace of the Katalog.
-    ConfigMap {
-        /// Its name.
-        name: Box<str>,
-        /// The key of its `binaryData`.
-        key: Box<str>,
-    },
-}
-
-/// Formats the path, or kind, name and key.
-impl fmt::Display for ModulePlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => write!(f, "file `{path}`"),
-            Self::ConfigMap { name, key } => write!(f, "key `{key}` of ConfigMap `{name}`"),
-        }
-    }
-}
-
-/// What is called for a custom resource.
-#[derive(Clone, Copy, Debug)]
-pub enum HookCall<'a> {
-    /// This URL of the endpoint.
-    Http(&'a HookEndpoint, &'a Leaf),
-    /// The module.
-    Module(&'a HookModule),
-}
-
 /// The HTTP endpoint of a hook.
 #[derive(Debug)]
 pub struct HookEndpoint {
@@ -156,35 +101,17 @@ const METADATA: [&str; 10] = [
 ];
 
 impl HookPlan {
-    /// Returns what is called for a custom resource; `None` if nothing is, according to whether it is being deleted.
-    pub fn call(&self, is_finalizing: bool) -> Option<HookCall<'_>> {
-        let is_its_time = (self.at == HookStage::Finalize) == is_finalizing;
-        match &self.function {
-            HookFunction::Http(endpoint) => {
-                let declared = endpoint.finalize_url.as_ref().filter(|_| is_finalizing);
-                let url = declared.or_else(|| is_its_time.then_some(&endpoint.url))?;
-                Some(HookCall::Http(endpoint, url))
-            }
-            HookFunction::Module(module) => {
-                let is_called = is_its_time || (is_finalizing && module.finalizes);
-                is_called.then_some(HookCall::Module(module))
-            }
-        }
-    }
-
-    /// Returns its endpoint; `None` if it is a module.
-    pub fn endpoint(&self) -> Option<&HookEndpoint> {
-        match &self.function {
-            HookFunction::Http(endpoint) => Some(endpoint),
-            HookFunction::Module(_) => None,
-        }
-    }
-
-    /// Returns its module; `None` if it is an endpoint.
-    pub fn module(&self) -> Option<&HookModule> {
-        match &self.function {
-            HookFunction::Module(module) => Some(module),
-            HookFunction::Http(_) => None,
+    /// Returns the URL that is called for a custom resource; `None` if there is no call, according to whether it is being
+    /// deleted.
+    pub fn url(&self, is_finalizing: bool) -> Option<&Leaf> {
+        let HookEndpoint {
+            url, finalize_url, ..
+        } = &self.http;
+        match (self.at, is_finalizing) {
+            (HookStage::Finalize, false) => None,
+            (HookStage::Finalize, true) => Some(finalize_url.as_ref().unwrap_or(url)),
+            (HookStage::Before | HookStage::After, true) => finalize_url.as_ref(),
+            (HookStage::Before | HookStage::After, false) => Some(url),
         }
     }
 

@@ -76,8 +76,8 @@ pub use gate::*;
 pub use generated_secret::{Allowed, CertificatePlan, CopyPlan, GeneratedSecretPlan};
 pub use held::{HoldPlan, RequeuePlan};
 pub use hooks::{
-    EntriesCompiler, HOOK, HOOK_CHILDREN, HookCall, HookEndpoint, HookFunction, HookModule,
-    HookPlan, HookProtocol, HookStage, ManagedKind, ModulePlace,
+    EntriesCompiler, HOOK, HOOK_CHILDREN, HookEndpoint, HookPlan, HookProtocol, HookStage,
+    ManagedKind,
 };
 pub use in_force::{Plans, Revised};
 pub use inputs::{ImportPlan, InputPlan};

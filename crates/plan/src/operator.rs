@@ -263,8 +263,7 @@ impl OperatorPlan {
     /// Returns the tokens of calls and hooks.
     pub fn tokens(&self) -> impl Iterator<Item = &TokenPlan> {
         let of_calls = self.calls.iter().map(|call| &call.token);
-        let endpoints = self.hooks.iter().filter_map(HookPlan::endpoint);
-        let of_hooks = endpoints.map(|endpoint| &endpoint.token);
+        let of_hooks = self.hooks.iter().map(|hook| &hook.http.token);
         of_calls.chain(of_hooks).flatten()
     }
 

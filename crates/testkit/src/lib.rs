@@ -8,7 +8,6 @@
 )]
 
 use std::{
-    fmt::Write as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -81,45 +80,4 @@ pub fn compiled_as(katalog: &KatalogRef, text: &str) -> Plan {
     let (schemas, library) = (Schemas::default(), Library::default());
     let (plan, _) = compile::katalog(katalog, &document.spec, &schemas, &library).unwrap();
     plan
-}
-
-/// Returns a WebAssembly module of a hook that gives this answer, and exits with status 1 if its request is `{"apiVersion": ` and no more.
-///
-/// # Panics
-/// The answer is longer than 60 KiB.
-pub fn hook_module(answer: &str) -> Vec<u8> {
-    assert!(answer.len() < 60 << 10, "the answer is too long");
-    let mut data = String::new();
-    for byte in answer.bytes() {
-        // Writing to a String never fails.
-        let _ = write!(data, "\\{byte:02x}");
-    }
-    hook_program(&format!(
-        r#"(data (i32.const 1024) "{data}")
-        (func (export "_start")
-          (i32.store (i32.const 0) (i32.const 65536))
-          (i32.store (i32.const 4) (i32.const 65536))
-          (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
-          (if (i32.eq (i32.load8_u (i32.const 65550)) (i32.const 32)) (then (call $exit (i32.const 1))))
-          (i32.store (i32.const 0) (i32.const 1024))
-          (i32.store (i32.const 4) (i32.const {}))
-          (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))"#,
-        answer.len()
-    ))
-}
-
-/// Returns a WebAssembly module with these parts, which may call `$read`, `$write` and `$exit`.
-///
-/// # Panics
-/// The text is not valid.
-pub fn hook_program(parts: &str) -> Vec<u8> {
-    let text = format!(
-        r#"(module
-        (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
-        (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
-        (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
-        (memory (export "memory") 2)
-        {parts})"#
-    );
-    wat::parse_str(text).unwrap()
 }

@@ -22,28 +22,12 @@ pub(crate) async fn run(cluster: &ControlPlane) -> Result<()> {
         scratch: scratch.clone(),
     };
     desk.sh("ork init frog-pond").await?;
-    desk.sh("ork init toad-pond --hook wasm").await?;
-    desk.sh("ork init newt-pond --hook http").await?;
-    for (name, has_cluster) in [
-        ("frog-pond", true),
-        ("toad-pond", true),
-        ("newt-pond", false),
-    ] {
-        let new = Example {
-            cluster,
-            kubeconfig: kubeconfig.clone(),
-            folder: scratch.join(name),
-            scratch: scratch.join("scratch"),
-        };
-        follow(&new, has_cluster)
-            .await
-            .with_context(|| format!("the README of {name}"))?;
-    }
-    Ok(())
-}
-
-/// Runs the commands of a README; those for a cluster, if its commands are complete.
-async fn follow(new: &Example<'_>, has_cluster: bool) -> Result<()> {
+    let new = Example {
+        cluster,
+        kubeconfig,
+        folder: scratch.join("frog-pond"),
+        scratch: scratch.join("scratch"),
+    };
     let readme = fs::read_to_string(new.folder.join("README.md"))?;
     let (at_the_desk, in_a_cluster) = readme
         .split_once(IN_A_CLUSTER)
@@ -51,9 +35,7 @@ async fn follow(new: &Example<'_>, has_cluster: bool) -> Result<()> {
     let commands = readme::commands(at_the_desk)?;
     new.ensure_complete(&commands)?;
     new.run_all(&commands).await?;
-    if !has_cluster {
-        return Ok(());
-    }
+
     let mut commands = [
         "ork crds | kubectl apply -f -",
         "kubectl wait --for=condition=Established crd --all",

@@ -1,7 +1,6 @@
 //! Hooks and constructors of a running controller: what they own, what a broken one costs, and how a resource leaves.
 
 mod server;
-mod wasm;
 
 use std::time::Duration;
 

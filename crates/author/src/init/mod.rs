@@ -6,7 +6,6 @@
 //! ```
 
 mod draft;
-mod hook;
 
 use std::{
     fs, io,
@@ -25,7 +24,6 @@ use orkestra_scaffold::{self, camel_case};
 
 use self::draft::is_listed;
 pub use self::draft::{Origin, write_draft};
-pub use self::hook::ScaffoldHook;
 use crate::render::{RenderRequest, Show, render, to_yaml};
 use orkestra_loader::files::definitions_yaml;
 
@@ -49,8 +47,6 @@ const COMMON: [(&str, &str); 2] = [
 const SCHEMA: &str = "katalog.schema.json";
 /// The file that the test compares with, rendered from the other files.
 const EXPECTED: &str = "expected/basic.yaml";
-/// The answers of the hook for the sample.
-const ANSWERS: &str = "answers/basic.yaml";
 /// The default API group. Source: RFC 2606, names reserved for documentation.
 const GROUP: &str = "example.org";
 /// The maximum length of a name, because names of children are derived from it.
@@ -62,7 +58,6 @@ pub struct Scaffold {
     name: String,
     kind: String,
     group: String,
-    hook: Option<ScaffoldHook>,
 }
 
 /// Why the files of a new Katalog cannot be created.
@@ -152,14 +147,7 @@ impl Scaffold {
             name: name.to_owned(),
             kind,
             group: group.to_owned(),
-            hook: None,
         })
-    }
-
-    /// The same Katalog with a hook.
-    #[must_use]
-    pub fn with_hook(self, hook: Option<ScaffoldHook>) -> Self {
-        Self { hook, ..self }
     }
 
     /// Creates `folder`, writes the files into it, and returns their paths relative to it.
@@ -168,22 +156,12 @@ impl Scaffold {
     /// [`Error::NotEmpty`] when the folder has files; [`Error::Write`].
     pub async fn write(&self, folder: &Path) -> Result<Vec<&'static str>, Error> {
         let names = self.names();
-        let filled = |template: &str| fill_in(&hook::fill_in(template, self.hook), &names);
         let mut files = Vec::new();
         for (name, template) in TEMPLATES {
-            files.push((name, filled(template)));
+            files.push((name, fill_in(template, &names)));
         }
         files.insert(1, (CRD, generated(&files[0].1)?));
-        let of_hook = self.hook.map(ScaffoldHook::files).unwrap_or_default();
-        files.extend(of_hook.iter().map(|(name, text)| (*name, filled(text))));
-        let rendered = self.hook.map(|_| RenderedWith {
-            katalog: fill_in(
-                &hook::fill_in(TEMPLATES[0].1, Some(ScaffoldHook::Http)),
-                &names,
-            ),
-            answers: fill_in(hook::ANSWERS, &names),
-        });
-        write_all(folder, &names, (files, self.hook), (&[], rendered)).await
+        write_all(folder, &names, files, &[]).await
     }
 
     fn names(&self) -> Names {
@@ -287,64 +265,35 @@ fn fill_in(template: &str, names: &Names) -> String {
 async fn write_all(
     folder: &Path,
     names: &Names,
-    (mut files, hook): (Vec<(&'static str, String)>, Option<ScaffoldHook>),
-    (left, rendered): (&[String], Option<RenderedWith>),
+    mut files: Vec<(&'static str, String)>,
+    left: &[String],
 ) -> Result<Vec<&'static str>, Error> {
     if is_taken(folder) {
         return Err(Error::NotEmpty(folder.to_owned()));
     }
     for (name, template) in COMMON {
-        files.push((name, fill_in(&hook::fill_in(template, hook), names)));
+        files.push((name, fill_in(template, names)));
     }
     let schema = reference::json_schema(DocumentKind::Katalog);
     files.push((SCHEMA, serde_json::to_string_pretty(&schema)? + "\n"));
     for (name, text) in &files {
         write(folder, name, text)?;
-        if text.starts_with("#!") {
-            make_executable(&folder.join(name))?;
-        }
     }
-    let expected = match rendered {
-        None => expected(folder, None, left).await?,
-        Some(RenderedWith { katalog, answers }) => {
-            // A module is not built yet, and no server runs.
-            let beside = tempfile::tempdir().map_err(|source| Error::Write {
-                path: folder.to_owned(),
-                source,
-            })?;
-            let copies = [(KATALOG, katalog), (ANSWERS, answers)];
-            let same = files
-                .iter()
-                .filter(|(name, _)| [CRD, SAMPLE].contains(name));
-            for (name, text) in same.chain(&copies) {
-                write(beside.path(), name, text)?;
-            }
-            let answers = Some(beside.path().join(ANSWERS));
-            expected(beside.path(), answers, left).await?
-        }
-    };
-    write(folder, EXPECTED, &expected)?;
+    make_executable(&folder.join("check.sh"))?;
+    write(folder, EXPECTED, &expected(folder, left).await?)?;
     let written = files.into_iter().map(|(name, _)| name);
     Ok(written.chain([EXPECTED]).collect())
 }
 
-/// What the expected objects are rendered with, where the Katalog itself needs a hook that does not run yet.
-struct RenderedWith {
-    /// The same Katalog with a server.
-    katalog: String,
-    /// The answers of the server.
-    answers: String,
-}
-
 /// Renders the children of the sample with the Katalog in the folder. Fields of the sample that `left` names may be invalid.
-async fn expected(folder: &Path, calls: Option<PathBuf>, left: &[String]) -> Result<String, Error> {
+async fn expected(folder: &Path, left: &[String]) -> Result<String, Error> {
     let mut rendered = render(&RenderRequest {
         katalogs: vec![folder.join(KATALOG)],
         resources: vec![folder.join(SAMPLE)],
         status: None,
         children: Vec::new(),
         cross: Vec::new(),
-        calls,
+        calls: None,
         now: Timestamp::UNIX_EPOCH,
         fetch: std::sync::Arc::new(orkestra_loader::compose::DiskFiles),
     })

@@ -43,36 +43,6 @@ async fn what_is_made_is_valid_and_renders_to_what_it_expects() {
     }
 }
 
-#[tokio::test]
-async fn a_hook_is_part_of_the_katalog_and_of_what_it_expects() {
-    for hook in [ScaffoldHook::Http, ScaffoldHook::Wasm] {
-        let folder = TempDir::new().unwrap();
-        let root = folder.path().join("frog-pond");
-        let scaffold = Scaffold::new("frog-pond", None, None).unwrap();
-        let written = scaffold.with_hook(Some(hook)).write(&root).await.unwrap();
-        for file in written {
-            let text = fs::read_to_string(root.join(file)).unwrap();
-            assert!(!text.contains("[["), "{file}: {text}");
-        }
-        let made = fs::read_to_string(root.join(EXPECTED)).unwrap();
-        for part in ["name: my-frog-pond-workers", "worker-4", "name: WORKERS"] {
-            assert!(made.contains(part), "{hook:?}: {made}");
-        }
-        if hook == ScaffoldHook::Wasm {
-            let missing = validate(std::slice::from_ref(&root)).await;
-            assert!(missing.problems.has_errors(), "there is no module yet");
-            fs::write(
-                root.join("hook/hook.wasm"),
-                orkestra_testkit::hook_module("{}"),
-            )
-            .unwrap();
-        }
-        let found = validate(std::slice::from_ref(&root)).await;
-        assert!(found.problems.is_empty(), "{hook:?}: {}", found.problems);
-        assert_editors_are_helped(&root);
-    }
-}
-
 /// Checks that the first line of the Katalog names a schema in the same folder, which accepts the Katalog.
 fn assert_editors_are_helped(root: &Path) {
     let katalog = fs::read_to_string(root.join(KATALOG)).unwrap();

@@ -355,28 +355,3 @@ async fn init_writes_what_is_seen_and_keeps_the_rest_of_a_file() {
     assert!(desk.run().await.is_passed());
     assert_eq!(fs::read_dir(desk.0.path()).unwrap().count(), 3);
 }
-
-/// A module is a function of its request, so the world in memory needs no answers for it.
-#[tokio::test]
-async fn a_module_runs_in_each_cycle_that_changes_its_request() {
-    let desk = Desk::new(
-        "skipExternal: true
-expect:
-  noErrors: true
-  ops:
-    - { cycle: 1, verb: create, resource: secrets, name: of-the-module }
-",
-    );
-    let answer = r#"{"children": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "of-the-module"}}]}"#;
-    let module = desk.0.path().join("hook.wasm");
-    fs::write(module, orkestra_testkit::hook_module(answer)).unwrap();
-    let hooks = "        hooks: [{ name: quota, wasm: { file: hook.wasm }, managedResources: [{ kind: Secret }] }]\n        onCreate:\n";
-    desk.write(
-        "katalog.yaml",
-        &KATALOG.replace("        onCreate:\n", hooks),
-    );
-    let simulated = desk.run().await;
-    assert_eq!(reported(&simulated), [""; 0]);
-    assert_eq!(diffs(&simulated), [""; 0]);
-    assert!(simulated.is_passed());
-}

@@ -138,7 +138,6 @@ impl Compilation {
             artifacts,
             sources: sources.map_or_else(Vec::new, |composed| composed.sources.clone()),
             motifs,
-            modules: self.inputs.module_bytes(),
         };
         if composed.is_some() {
             let unapproved = self.approvals().find((&plan, &used), &approved);

@@ -10,15 +10,11 @@ use crate::compose::{Artifact, Locked, SourceRequest};
 use orkestra_language::diagnostics::Diagnostic;
 use orkestra_language::document::MotifDocument;
 use orkestra_object::value;
+use orkestra_plan::GroupKind;
 use orkestra_plan::definitions::Schemas;
-use orkestra_plan::{GroupKind, ModulePlace};
-use orkestra_wasm::Module;
 
 /// Motifs of the cluster by name; none if there is no such Motif.
 pub type UsedMotifs = BTreeMap<String, Option<Arc<Value>>>;
-
-/// The modules of `ConfigMap`s, by their place.
-pub type UsedModules = BTreeMap<ModulePlace, Arc<[u8]>>;
 
 /// An input that a compilation needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,8 +27,6 @@ pub enum InputRequest {
     Artifact(String),
     /// The text of a file.
     File(PathBuf),
-    /// The module of a hook: of a file with its resolved path, or of a `ConfigMap` of the namespace.
-    Module(ModulePlace),
     /// The custom resource definitions of these kinds.
     Schemas(BTreeSet<GroupKind>),
 }
@@ -48,21 +42,8 @@ pub enum InputAnswer {
     Artifact(String, Result<Arc<Artifact>, String>),
     /// The text of a file, or why it cannot be read.
     File(PathBuf, Result<String, UnreadFile>),
-    /// What is known about a module.
-    Module(ModulePlace, ModuleAnswer),
     /// The definitions of these kinds, as far as they exist.
     Schemas(BTreeSet<GroupKind>, Schemas),
-}
-
-/// What is known about the module of a hook.
-#[derive(Debug, Clone)]
-pub enum ModuleAnswer {
-    /// Its bytes.
-    Found(Arc<[u8]>),
-    /// Why they cannot be read.
-    Unread(String),
-    /// It is not needed: nothing runs, and no permission depends on it.
-    NotNeeded,
 }
 
 /// What is known about a source.
@@ -104,7 +85,6 @@ pub(crate) struct KnownInputs {
     pub(crate) motifs: BTreeMap<String, MotifAnswer>,
     pub(crate) artifacts: BTreeMap<String, Result<Arc<Artifact>, String>>,
     pub(crate) files: BTreeMap<PathBuf, Result<String, UnreadFile>>,
-    pub(crate) modules: BTreeMap<ModulePlace, ModuleAnswer>,
     /// The definitions, and the kinds that they were requested for.
     pub(crate) schemas: Option<(BTreeSet<GroupKind>, Schemas)>,
 }
@@ -116,7 +96,6 @@ impl KnownInputs {
             InputAnswer::Motif(name, motif) => drop(self.motifs.insert(name, motif)),
             InputAnswer::Artifact(text, motif) => drop(self.artifacts.insert(text, motif)),
             InputAnswer::File(path, text) => drop(self.files.insert(path, text)),
-            InputAnswer::Module(place, bytes) => drop(self.modules.insert(place, bytes)),
             InputAnswer::Schemas(kinds, schemas) => self.schemas = Some((kinds, schemas)),
         }
     }
@@ -135,17 +114,6 @@ impl KnownInputs {
             (name.clone(), object)
         });
         objects.collect()
-    }
-
-    /// Returns the modules of `ConfigMap`s that could be read, by their name and key.
-    pub(crate) fn module_bytes(&self) -> UsedModules {
-        let modules = self.modules.iter().filter_map(|(place, bytes)| {
-            let (ModulePlace::ConfigMap { .. }, ModuleAnswer::Found(bytes)) = (place, bytes) else {
-                return None;
-            };
-            Some((place.clone(), Arc::clone(bytes)))
-        });
-        modules.collect()
     }
 
     /// Returns the definitions, if they were requested for all of these kinds.
@@ -186,13 +154,6 @@ impl KnownInputs {
         for (path, text) in &self.files {
             let text = text.as_ref().unwrap_or_else(|unread| &unread.why);
             add(&path.display().to_string(), text);
-        }
-        for (place, answer) in &self.modules {
-            match answer {
-                ModuleAnswer::Found(bytes) => add(&place.to_string(), &Module::digest_of(bytes)),
-                ModuleAnswer::Unread(why) => add(&place.to_string(), why),
-                ModuleAnswer::NotNeeded => add(&place.to_string(), ""),
-            }
         }
         value::hash_text(&parts.concat())
     }

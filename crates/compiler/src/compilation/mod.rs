@@ -21,30 +21,25 @@ mod essence;
 mod inputs;
 mod kinds;
 mod merging;
-mod modules;
 mod resolving;
 mod result;
 #[cfg(test)]
 mod tests;
 mod weakened;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::{fmt, mem};
 
 use crate::compose::{Base, Declared, ResolvedComposition, SourceRequest};
 use orkestra_language::diagnostics::Diagnostics;
 use orkestra_language::document::{DocumentKind, KatalogDocument, Source};
-use orkestra_plan::{Declaring, GroupKind, KatalogRef, ModulePlace, policy::ChildPolicy};
-use orkestra_wasm::Module;
+use orkestra_plan::{Declaring, GroupKind, KatalogRef, policy::ChildPolicy};
 
 pub use approval::{RevisionInForce, Unapproved, motif_digest};
 pub use compiling::beside;
 pub use essence::{essence, restored_spec};
-pub use inputs::{
-    InputAnswer, InputRequest, ModuleAnswer, MotifAnswer, SourceAnswer, UnreadFile, UsedModules,
-    UsedMotifs,
-};
+pub use inputs::{InputAnswer, InputRequest, MotifAnswer, SourceAnswer, UnreadFile, UsedMotifs};
 pub use kinds::kinds_named;
 pub use result::{
     CompilationResult, CompiledKatalog, MissingSource, MissingSources, RefusedDocument, UsedInputs,
@@ -296,19 +291,6 @@ impl Compilation {
     /// Returns the Motifs of the cluster that were requested.
     pub fn motifs(&self) -> UsedMotifs {
         self.inputs.objects()
-    }
-
-    /// Returns the modules of hooks that were requested: for each its digest, or why it cannot be read.
-    pub fn modules(&self) -> BTreeMap<ModulePlace, Result<Box<str>, String>> {
-        let modules = self.inputs.modules.iter().map(|(place, answer)| {
-            let state = match answer {
-                ModuleAnswer::Found(bytes) => Ok(Module::digest_of(bytes)),
-                ModuleAnswer::Unread(why) => Err(why.clone()),
-                ModuleAnswer::NotNeeded => Err(String::new()),
-            };
-            (place.clone(), state)
-        });
-        modules.collect()
     }
 
     /// Returns the kinds that the document, its sources and its Motifs name, as far as they are known.

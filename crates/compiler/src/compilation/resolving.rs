@@ -203,8 +203,7 @@ impl Compilation {
                 return Moved::Need(State::Resolving(resolving), needed);
             }
         }
-        let mut needed = self.missing_definitions(&resolving);
-        needed.extend(self.missing_modules(&mut resolving));
+        let needed = self.missing_definitions(&resolving);
         if !needed.is_empty() {
             return Moved::Need(State::Resolving(resolving), needed);
         }

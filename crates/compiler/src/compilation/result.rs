@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::inputs::{UsedModules, UsedMotifs};
+use super::inputs::UsedMotifs;
 use crate::compile::{self, Typed};
 use crate::compose::{Artifacts, ResolvedComposition, SourceRecord, SourceRequest};
 use crate::scope::Library;
@@ -77,8 +77,6 @@ pub struct UsedInputs {
     pub sources: Vec<SourceRecord>,
     /// The Motifs of the cluster.
     pub motifs: UsedMotifs,
-    /// The modules of hooks that `ConfigMap`s of the cluster hold.
-    pub modules: UsedModules,
 }
 
 /// Why a document cannot run.

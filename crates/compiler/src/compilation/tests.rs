@@ -58,7 +58,6 @@ impl World {
             InputRequest::Motif(name) => format!("motif {name}"),
             InputRequest::Artifact(reference) => reference.clone(),
             InputRequest::File(path) => path.display().to_string(),
-            InputRequest::Module(place) => place.to_string(),
             InputRequest::Schemas(_) => "schemas".to_owned(),
         };
         self.asked.borrow_mut().push(asked);
@@ -79,9 +78,6 @@ impl World {
             InputRequest::File(path) => {
                 let (is_missing, why) = (true, "it is not there".to_owned());
                 InputAnswer::File(path.clone(), Err(UnreadFile { is_missing, why }))
-            }
-            InputRequest::Module(place) => {
-                InputAnswer::Module(place.clone(), ModuleAnswer::NotNeeded)
             }
             InputRequest::Schemas(kinds) => InputAnswer::Schemas(kinds.clone(), Schemas::default()),
         }

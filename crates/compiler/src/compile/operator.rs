@@ -218,7 +218,6 @@ fn parts(
         children(&box_at, declared, &owner, of_imports, of_entry, known);
     let around = hooks::HookContext {
         known: context.known,
-        library,
         resource,
         force_conflict: entry.force_conflict.unwrap_or(false),
         live: &live,

@@ -69,11 +69,6 @@ impl ResolvedComposition {
         files.contains(file).then_some(lock)
     }
 
-    /// True if a file is one of an artifact.
-    pub(crate) fn is_of_artifact(&self, file: &str) -> bool {
-        self.includes.has(file)
-    }
-
     /// True if the document that a field of an entry comes from was fetched.
     pub fn is_fetched(&self, path: &FieldPath) -> bool {
         self.file_of(path)

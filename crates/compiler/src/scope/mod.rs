@@ -27,9 +27,7 @@ use orkestra_plan::{PlaceRef, PlanPlace};
 use orkestra_template::{TemplateError, kro_expression};
 
 pub(crate) use fields::Fields;
-pub use library::{
-    Library, LibraryModule, ModuleReference, Reference, ReferenceKind, beside, is_of_registry,
-};
+pub use library::{Library, Reference, ReferenceKind, beside, is_of_registry};
 pub use problems::Problems;
 pub(crate) use profiles::{ResolvedBlock, resolve_profile};
 pub use profiles::{built_in_profiles, profiles_markdown};

@@ -2,18 +2,16 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use orkestra_compiler::{
     compilation::{
         CompilationResult, CompilationStep, CompiledKatalog, RefusedDocument, RevisionInForce,
-        UsedInputs, UsedModules, UsedMotifs, essence,
+        UsedInputs, UsedMotifs, essence,
     },
     compose::Artifacts,
 };
 use orkestra_language::{diagnostics::Diagnostics, reasons::KatalogReason};
 use orkestra_object::value;
-use orkestra_plan::{GroupKind, KatalogRef, ModulePlace, Plan};
-use orkestra_wasm::Module;
+use orkestra_plan::{GroupKind, KatalogRef, Plan};
 use serde_json::{Map, Value};
 use tokio::task::JoinError;
 
@@ -103,7 +101,6 @@ fn document_hash(document: &Value, used: &UsedInputs) -> String {
         document: document.clone(),
         motifs: stored_motifs(&used.motifs),
         sources: digests.collect(),
-        modules: used.modules.iter().filter_map(digest_of).collect(),
     };
     value::hash(&value::Node::from(&content.data()))
 }
@@ -116,26 +113,6 @@ pub(crate) fn stored_motifs(motifs: &UsedMotifs) -> Map<String, Value> {
         Some((name.clone(), essence(motif)))
     });
     found.collect()
-}
-
-/// Returns the name of a module in a stored revision; none of one in a file.
-pub(crate) fn stored_name(place: &ModulePlace) -> Option<String> {
-    match place {
-        ModulePlace::ConfigMap { name, key } => Some(format!("{name}/{key}")),
-        ModulePlace::File(_) => None,
-    }
-}
-
-fn digest_of((place, bytes): (&ModulePlace, &Arc<[u8]>)) -> Option<(String, Value)> {
-    Some((stored_name(place)?, (&*Module::digest_of(bytes)).into()))
-}
-
-/// Returns modules in their stored form: a revision runs again even if a `ConfigMap` has changed.
-pub(crate) fn stored_modules(modules: &UsedModules) -> Map<String, Value> {
-    let stored = modules.iter().filter_map(|(place, bytes)| {
-        Some((stored_name(place)?, BASE64_STANDARD.encode(bytes).into()))
-    });
-    stored.collect()
 }
 
 /// Returns artifacts in their stored form.

@@ -17,7 +17,6 @@ mod definitions;
 mod examine;
 mod judge;
 mod judgement;
-mod modules;
 mod operated;
 mod releases;
 mod report;
@@ -38,7 +37,6 @@ use self::{
     announce::AnnouncedSubjects,
     definitions::AppliedDefinitions,
     judgement::Judgement,
-    modules::KatalogModules,
     operated::OperatedKinds,
     releases::KindReleases,
     report::ReportProgress,
@@ -104,8 +102,6 @@ pub(crate) struct KatalogController {
     judgement: Judgement,
     /// Follows the sources that it is composed from; none while another process leads.
     sources: Option<KomposerSources>,
-    /// The modules of its hooks.
-    modules: KatalogModules,
     running: Option<Running>,
     /// The last report to the supervisor.
     claimed: Option<WantedKatalog>,
@@ -135,7 +131,6 @@ impl KatalogController {
             resource: ServedResource::declaring(cluster, reference.kind),
             revisions: Revisions::new(cluster, &reference, &uid),
             shared: Arc::clone(shared),
-            modules: KatalogModules::new(&reference.namespace),
             reference,
             uid,
             existence: Existence::Present,
@@ -180,7 +175,6 @@ impl KatalogController {
         let mut snapshot = self.shared.supervisor.snapshot();
         let mut crds = self.shared.context.crds.changed();
         let mut motifs = self.shared.motifs.changed();
-        let mut modules = self.modules.changed();
         let mut standing = self.shared.context.leadership.changed();
         let mut enforcement = self.shared.context.enforcement.changed();
         let mut reach = self.shared.context.cluster.reach().view();
@@ -191,7 +185,6 @@ impl KatalogController {
             self.take_latest(latest);
             crds.mark_unchanged();
             motifs.mark_unchanged();
-            modules.mark_unchanged();
             let (is_up, back) = {
                 let view = reach.borrow_and_update();
                 (view.is_up, view.returns)
@@ -232,7 +225,6 @@ impl KatalogController {
                 _ = snapshot.changed() => snapshot.mark_changed(),
                 Ok(()) = crds.changed() => {}
                 Ok(()) = motifs.changed() => {}
-                Ok(()) = modules.changed() => {}
                 Ok(()) = standing.changed() => {}
                 () = enforcement.next() => {}
                 Ok(()) = reach.changed() => {}

@@ -2,11 +2,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use orkestra_compiler::{
     compilation::{
-        Compilation, DocumentSite, InputAnswer, InputRequest, ModuleAnswer, MotifAnswer,
-        SourceAnswer, UnreadFile,
+        Compilation, DocumentSite, InputAnswer, InputRequest, MotifAnswer, SourceAnswer, UnreadFile,
     },
     compose::Artifact,
 };
@@ -20,7 +18,7 @@ use super::{
         revisions::StoreError, revisions::TooLarge, status::Refusal,
     },
     KatalogController,
-    judge::{RunnableRevision, stored_artifacts, stored_modules, stored_motifs, stored_name},
+    judge::{RunnableRevision, stored_artifacts, stored_motifs},
 };
 use crate::known::{known, schemas};
 use orkestra_loader::compilation::blocking;
@@ -37,7 +35,6 @@ impl KatalogController {
             document: self.judgement.document().tree(),
             motifs: stored_motifs(&used.motifs),
             sources: stored_artifacts(&used.artifacts),
-            modules: stored_modules(&used.modules),
         };
         let keeping = Keeping {
             in_force: self.object.status.revision.as_deref(),
@@ -171,14 +168,6 @@ impl RevisionContent {
             InputRequest::File(path) => {
                 let (is_missing, why) = (true, String::new());
                 InputAnswer::File(path.clone(), Err(UnreadFile { is_missing, why }))
-            }
-            InputRequest::Module(place) => {
-                let stored = stored_name(place).and_then(|name| self.modules.get(&name));
-                let stored = stored.and_then(Value::as_str);
-                let bytes = stored.and_then(|text| BASE64_STANDARD.decode(text).ok());
-                let unread = || ModuleAnswer::Unread("the revision does not have it".to_owned());
-                let answer = bytes.map_or_else(unread, |bytes| ModuleAnswer::Found(bytes.into()));
-                InputAnswer::Module(place.clone(), answer)
             }
             InputRequest::Schemas(kinds) => InputAnswer::Schemas(
                 kinds.clone(),

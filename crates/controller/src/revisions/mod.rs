@@ -26,8 +26,6 @@ const NAME_BYTES: usize = 253;
 const MOTIFS: &str = "motifs";
 /// The field of a revision's data, absent in its document, for the artifacts that it is composed from.
 const ARTIFACTS: &str = "artifacts";
-/// The field of a revision's data, absent in its document, for the modules of its hooks.
-const MODULES: &str = "modules";
 /// The number of hexadecimal digits of the hash in a name.
 const HASH_DIGITS: usize = 10;
 
@@ -73,8 +71,6 @@ pub(crate) struct RevisionContent {
     pub(crate) motifs: Map<String, Value>,
     /// The artifacts that it is composed from, by the identity of their sources.
     pub(crate) sources: Map<String, Value>,
-    /// The modules of its hooks in base64, by name and key of their `ConfigMap`: `name/key`.
-    pub(crate) modules: Map<String, Value>,
 }
 
 /// Why a revision is not stored.
@@ -303,24 +299,19 @@ impl RevisionContent {
                 _ => Map::new(),
             }
         };
-        let (motifs, sources, modules) = (take(MOTIFS), take(ARTIFACTS), take(MODULES));
+        let (motifs, sources) = (take(MOTIFS), take(ARTIFACTS));
         Self {
             document: data,
             motifs,
             sources,
-            modules,
         }
     }
 
-    /// Returns the data of a revision: the parts of a document that affect what runs, and the Motifs, sources and modules that it uses.
+    /// Returns the data of a revision: the parts of a document that affect what runs, and the Motifs and sources that it uses.
     pub(crate) fn data(&self) -> Value {
         let mut data = essence(&self.document);
         if let Some(fields) = data.as_object_mut() {
-            for (name, used) in [
-                (MOTIFS, &self.motifs),
-                (ARTIFACTS, &self.sources),
-                (MODULES, &self.modules),
-            ] {
+            for (name, used) in [(MOTIFS, &self.motifs), (ARTIFACTS, &self.sources)] {
                 if !used.is_empty() {
                     fields.insert(name.to_owned(), Value::Object(used.clone()));
                 }

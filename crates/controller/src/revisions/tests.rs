@@ -30,7 +30,7 @@ fn large() -> (RevisionContent, Vec<DynamicObject>) {
     let content = RevisionContent {
         document: essence(&katalog()),
         motifs: Map::from_iter([("reeds".to_owned(), json!({ "text": digits.concat() }))]),
-        ..RevisionContent::default()
+        sources: Map::new(),
     };
     let packed = Packed::of(&content.data()).unwrap();
     assert_eq!(packed.parts.len(), 3);
@@ -74,7 +74,7 @@ fn a_revision_holds_the_motifs_that_it_took_and_one_of_an_earlier_release_is_rea
     let content = RevisionContent {
         document: katalog(),
         motifs: motifs.clone(),
-        ..RevisionContent::default()
+        sources: Map::new(),
     };
     // Earlier releases stored the data uncompressed in one object, whatever its size.
     let stored = Stored::of(std::iter::once(object("k-1", 4, &content.data())));

@@ -147,7 +147,7 @@ fn finalize(plan: &OperatorPlan, observed: &Observed, now: Timestamp) -> Option<
         ..DeletionStep::default()
     };
     let meant = plan.hooks.iter().enumerate();
-    for (place, hook) in meant.filter(|(_, hook)| hook.call(true).is_some()) {
+    for (place, hook) in meant.filter(|(_, hook)| hook.url(true).is_some()) {
         let setting = Setting::of(plan, observed);
         let sources = collect::for_deletion(plan, observed, now);
         let response = match hooks::ask((plan, place), (observed, &sources), &setting, now, true) {

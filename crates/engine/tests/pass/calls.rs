@@ -1,7 +1,7 @@
 //! Calls to external services: they are made in order, later expressions read the responses, and a failure changes no child.
 
 use orkestra_engine::reconcile::{
-    calls::{CallAnswer, CallFailure, CallRequest, CallTarget, HttpTarget},
+    calls::{CallAnswer, CallFailure, CallRequest},
     external::answered,
     reason::Reason,
     sources::{self, Read},
@@ -17,14 +17,6 @@ use super::{
     operator::{of_document, open_crd_status, operator, pond},
     world::{World, key, rendered, words},
 };
-
-/// Returns the server that is called.
-pub(crate) fn http(request: &CallRequest) -> &HttpTarget {
-    match &request.target {
-        CallTarget::Http(http) => http,
-        CallTarget::Module(_) => panic!("it calls a module"),
-    }
-}
 
 /// Runs a pass with a response for each call. Returns the calls, too.
 pub(crate) fn decide(
@@ -118,7 +110,7 @@ fn gated() -> World {
 #[test]
 fn calls_are_made_in_order_and_children_see_their_answers() {
     let (cycle, asked) = decide(&gated(), |_| good(200, "[1]"));
-    let urls: Vec<&str> = asked.iter().map(|request| &*http(request).url).collect();
+    let urls: Vec<&str> = asked.iter().map(|request| &*request.url).collect();
     assert_eq!(
         urls,
         [
@@ -127,11 +119,11 @@ fn calls_are_made_in_order_and_children_see_their_answers() {
         ]
     );
     assert_eq!(
-        (asked[0].timeout.as_secs(), asked[0].expected_status()),
+        (asked[0].timeout.as_secs(), asked[0].expected_status),
         (5, Some(200))
     );
     assert_eq!(
-        (asked[1].timeout.as_secs(), asked[1].expected_status()),
+        (asked[1].timeout.as_secs(), asked[1].expected_status),
         (3, None)
     );
     assert_eq!(cycle.failures, []);
@@ -224,11 +216,11 @@ onReconcile:
     assert_eq!(asked.len(), 2);
     let second = &asked[1];
     assert_eq!(
-        (&*http(second).url, http(second).method),
+        (&*second.url, second.method),
         ("https://shop.example/gold/4", "POST")
     );
     assert_eq!(&*second.body, r#"{"was": "200"}"#);
-    assert_eq!(&*http(second).headers, [("X-Tier".into(), "gold".into())]);
+    assert_eq!(&*second.headers, [("X-Tier".into(), "gold".into())]);
     assert_eq!(cycle.failures, []);
     let data = rendered(&cycle, &key("ConfigMap", "a")).object.to_json()["data"].clone();
     assert_eq!(data, json!({ "called": "true false", "status": "<>" }));
@@ -268,7 +260,7 @@ onReconcile:
             .ends_with("Secret east/shop has no text under `token`")
     );
     let (cycle, asked) = secret(json!({ "token": "cGxhbnRlZAo=" }));
-    assert_eq!((cycle.failures, http(&asked[0]).token.len()), (vec![], 1));
+    assert_eq!((cycle.failures, asked[0].token.len()), (vec![], 1));
     let rights = rbac::rules(&Plan {
         katalog: KatalogRef::new("default".into(), "waters".into()),
         operators: vec![plan],
@@ -312,7 +304,7 @@ resources:
 ";
     let plan = of_document(text, &Schemas::default());
     let world = World::new(&plan, pond(&json!({}), &json!({})));
-    let (cycle, asked) = decide(&world, |request| good(200, &http(request).url));
+    let (cycle, asked) = decide(&world, |request| good(200, &request.url));
     assert_eq!((cycle.failures.len(), asked.len()), (0, 3));
     for (name, saw) in [
         ("own", "https://own.example"),

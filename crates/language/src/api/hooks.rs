@@ -13,8 +13,7 @@ use super::later::{Later, Refused};
 use super::scalar::Text;
 
 /// Why a function in Go is refused.
-const NO_GO: &str = "Orkestra loads no Go code: serve the function over HTTP, in any language, and name its address under `http`; or compile it to \
-                     WebAssembly, and name the module under `wasm`";
+const NO_GO: &str = "Orkestra loads no Go code: serve the function over HTTP, in any language, and name its address under `http`";
 
 /// Hooks: one, or a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,12 +49,9 @@ pub struct Hook {
     /// When it is called. Default `before`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<HookAt>,
-    /// The HTTP endpoint. Either this or `wasm` is required.
+    /// The HTTP endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<HookHttp>,
-    /// The WebAssembly module, which runs inside of the controller. Either this or `http` is required.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wasm: Option<HookWasm>,
     /// Values for the function, by name. Each may be a template; one of a single expression gives its value with its type.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
@@ -91,12 +87,9 @@ pub struct Hook {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(transform = Refused(&["location", "function", "alias", "external"], NO_GO))]
 pub struct Constructor {
-    /// The HTTP endpoint. Either this or `wasm` is required.
+    /// The HTTP endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http: Option<HookHttp>,
-    /// The WebAssembly module, which runs inside of the controller. Either this or `http` is required.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wasm: Option<HookWasm>,
     /// Values for the function, by name. Each may be a template; one of a single expression gives its value with its type.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
@@ -126,6 +119,8 @@ pub struct Constructor {
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "only the schema is used")]
 pub struct HookLater {
+    /// A WebAssembly module.
+    wasm: Option<serde_json::Value>,
     /// A hook of a program that embeds Orkestra.
     rust: Option<serde_json::Value>,
 }
@@ -169,41 +164,6 @@ pub struct HookHttp {
     #[serde(skip)]
     #[schemars(!skip, flatten)]
     pub later: Later<HookHttpLater>,
-}
-
-/// The WebAssembly module of a hook: a command of WASI preview 1 that reads the request from standard input and writes the answer to
-/// standard output. It has no access to files, network, environment, clock or randomness.
-#[derive(
-    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "camelCase", default)]
-pub struct HookWasm {
-    /// Path of the module, relative to this document. It is read where the Katalog is a file, as by `ork render` and `ork run`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The `ConfigMap` with the module. It is read where the Katalog is an object of a cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub config_map: Option<HookConfigMap>,
-    /// Digest of the module, `sha256:…`. A module with another digest is refused. Default: any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub digest: Option<String>,
-    /// Whether it is also called when the custom resource is being deleted, before `onDelete`. Default `false`; a hook with
-    /// `at: finalize` is called in any case.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub finalize: Option<bool>,
-}
-
-/// A key of a `ConfigMap` with a WebAssembly module.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "camelCase")]
-pub struct HookConfigMap {
-    /// The `ConfigMap`'s name. It is in the namespace of the Katalog.
-    pub name: String,
-    /// The key in its `binaryData`. Default `hook.wasm`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
 }
 
 /// Further fields of the endpoint of a hook.

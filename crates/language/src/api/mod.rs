@@ -23,7 +23,6 @@ pub mod enrich;
 mod entry_schema;
 mod envelope;
 pub mod gate;
-pub mod hook_contract;
 pub mod hooks;
 pub mod info;
 pub mod keys;
@@ -68,10 +67,7 @@ pub use emit::{Emit, EmitOn, EmittedEvent};
 pub use enrich::EnrichTarget;
 pub use entry_schema::{EntrySchema, PrinterColumn, SchemaNames, SchemaRule};
 pub use gate::{DayOfWeek, GateCondition, GateOperator, Gates, TimeWindow, ValueType};
-pub use hooks::{
-    Constructor, Hook, HookAt, HookConfigMap, HookHttp, HookProtocol, HookWasm, Hooks,
-    ManagedResource,
-};
+pub use hooks::{Constructor, Hook, HookAt, HookHttp, HookProtocol, Hooks, ManagedResource};
 pub use katalog::{ApiTypes, CrdEntry, DeletionPolicy, Katalog, KatalogSpec};
 pub use katalog::{Scope, Scopes};
 pub use komposer::{Komposer, KomposerSpec, KomposerStatus, LockMode};

@@ -58,20 +58,14 @@ impl Fetch for DiskFiles {
 }
 
 async fn read(path: &Path) -> io::Result<String> {
-    let bytes = read_bytes(path, MOST_BYTES).await?;
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not valid UTF-8"))
-}
-
-/// Reads a file of fewer than `most` bytes.
-pub(crate) async fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = tokio::fs::File::open(path).await?;
     if !file.metadata().await?.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
-    file.take(most).read_to_end(&mut bytes).await?;
-    if u64::try_from(bytes.len()).is_ok_and(|len| len == most) {
+    file.take(MOST_BYTES).read_to_end(&mut bytes).await?;
+    if u64::try_from(bytes.len()).is_ok_and(|len| len == MOST_BYTES) {
         return Err(io::Error::other("it is too large"));
     }
-    Ok(bytes)
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not valid UTF-8"))
 }

@@ -4,17 +4,14 @@ use std::{collections::BTreeSet, convert::Infallible, io, path::Path, sync::Arc}
 
 use futures::{FutureExt as _, future::BoxFuture};
 use orkestra_compiler::{
-    compilation::{CompilationRules, ModuleAnswer, MotifAnswer, SourceAnswer, UnreadFile},
+    compilation::{CompilationRules, MotifAnswer, SourceAnswer, UnreadFile},
     compose::{Artifact, Locked, SourceRequest},
 };
 use orkestra_language::document::MotifDocument;
-use orkestra_plan::{GroupKind, ModulePlace, definitions::Schemas};
+use orkestra_plan::{GroupKind, definitions::Schemas};
 
-use super::{Fetch, disk::read_bytes};
+use super::Fetch;
 use crate::compilation::CompilationInputs;
-
-/// The most bytes that are read of a module: the limit for a module is lower.
-const MOST_MODULE: u64 = 32 << 20;
 
 /// What is known beside a file, and what fetches the rest.
 #[derive(Debug, Clone, Copy)]
@@ -66,24 +63,6 @@ impl CompilationInputs for FileInputs<'_> {
             None => MotifAnswer::Absent(format!("there is no Motif `{name}` among the files")),
         };
         async move { Ok(answer) }.boxed()
-    }
-
-    fn module<'a>(
-        &'a self,
-        place: &'a ModulePlace,
-    ) -> BoxFuture<'a, Result<ModuleAnswer, Infallible>> {
-        async move {
-            Ok(match place {
-                ModulePlace::File(path) => {
-                    match read_bytes(Path::new(&**path), MOST_MODULE).await {
-                        Ok(bytes) => ModuleAnswer::Found(bytes.into()),
-                        Err(why) => ModuleAnswer::Unread(why.to_string()),
-                    }
-                }
-                ModulePlace::ConfigMap { .. } => ModuleAnswer::NotNeeded,
-            })
-        }
-        .boxed()
     }
 
     fn schemas<'a>(&'a self, _: &'a BTreeSet<GroupKind>) -> BoxFuture<'a, Schemas> {

@@ -111,7 +111,7 @@ async fn before_children(
     // Neither `onDelete` nor the request of a hook is rendered from a resource of which a part is unreadable.
     let plan = &pass.bound.plan;
     if let Some(fault) = &cr.unread
-        && (plan.on_delete.is_some() || plan.hooks.iter().any(|hook| hook.call(true).is_some()))
+        && (plan.on_delete.is_some() || plan.hooks.iter().any(|hook| hook.url(true).is_some()))
         && !cr.orphans()
     {
         return Some(unread::report(pass, cr, fault).await);

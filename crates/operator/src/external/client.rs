@@ -9,14 +9,11 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use orkestra_cluster::client::user_agent;
 use orkestra_egress::{self as egress, Limits, MOST_REDIRECTS, RedirectError, Request, Target};
-use orkestra_engine::reconcile::calls::{
-    CallAnswer, CallFailure, CallRequest, CallTarget, HttpTarget,
-};
+use orkestra_engine::reconcile::calls::{CallAnswer, CallFailure, CallRequest};
 use tokio::net::TcpStream;
 
 use super::{
     BadUrl, CallError, Guard, Resolver, Variables,
-    modules::ModuleRuns,
     slots::{CallSlot, CallSlots, Caller},
     variables,
 };
@@ -24,8 +21,6 @@ use crate::metrics::{CallMetrics, CallResult};
 
 /// How long a call waits for its turn.
 const TURN: Duration = Duration::from_secs(30);
-/// The label of WebAssembly modules where calls are counted.
-const MODULES: &str = "wasm";
 /// The longest time for which a server can ask not to be called again.
 const MOST_RETRY_AFTER: Duration = Duration::from_mins(5);
 
@@ -40,7 +35,6 @@ struct Inner {
     egress: egress::Client,
     variables: Variables,
     places: Arc<CallSlots>,
-    modules: ModuleRuns,
     metrics: OnceLock<CallMetrics>,
 }
 
@@ -69,7 +63,6 @@ impl Client {
             egress,
             variables,
             places: Arc::default(),
-            modules: ModuleRuns::default(),
             metrics: OnceLock::new(),
         };
         Self {
@@ -136,30 +129,10 @@ impl Client {
     }
 
     async fn attempt(&self, request: &CallRequest) -> CallAnswer {
-        let (answer, entry, result) = match &request.target {
-            CallTarget::Http(http) => self.attempt_http(request, http).await,
-            CallTarget::Module(module) => {
-                let runs = &self.inner.modules;
-                let (answer, result) = runs.run(module.as_ref(), request, &self.caller).await;
-                (answer, Some(MODULES.to_owned()), result)
-            }
-        };
-        if let Some(metrics) = self.inner.metrics.get() {
-            metrics.count(entry.as_deref(), result);
-        }
-        answer
-    }
-
-    async fn attempt_http(
-        &self,
-        request: &CallRequest,
-        http: &HttpTarget,
-    ) -> (CallAnswer, Option<String>, CallResult) {
-        let target = Target::parse(&http.url);
+        let target = Target::parse(&request.url);
         let entry = target.as_ref().ok();
         let entry = entry.and_then(|target| self.inner.egress.guard().entry(target));
-        let entry = entry.map(ToString::to_string);
-        let (answer, result) = match self.received((request, http), target).await {
+        let (answer, result) = match self.received(request, target).await {
             Ok((received, to)) => {
                 let answer = judged(request, &received, &to);
                 let result = match &answer.error {
@@ -176,15 +149,18 @@ impl Client {
                 (answer, error.result())
             }
         };
-        (answer, entry, result)
+        if let Some(metrics) = self.inner.metrics.get() {
+            metrics.count(entry.map(ToString::to_string).as_deref(), result);
+        }
+        answer
     }
 
     async fn received(
         &self,
-        (request, http): (&CallRequest, &HttpTarget),
+        request: &CallRequest,
         target: Result<Target, BadUrl>,
     ) -> Result<(Received, Target), CallError> {
-        let sent = self.request((request, http), target?)?;
+        let sent = self.request(request, target?)?;
         // A refused call does not wait.
         self.inner.egress.guard().judge_host(&sent.target)?;
         let place = self.place(&sent.target).await?;
@@ -220,7 +196,7 @@ impl Client {
                 (_, error) => error,
             })?;
             let status = response.status;
-            let is_meant = request.expected_status() == Some(status.as_u16());
+            let is_meant = request.expected_status == Some(status.as_u16());
             let next = if is_meant {
                 None
             } else {
@@ -250,25 +226,21 @@ impl Client {
     }
 
     /// The request of a call. Its own headers and its token are for the host of its URL alone.
-    fn request(
-        &self,
-        (request, http): (&CallRequest, &HttpTarget),
-        target: Target,
-    ) -> Result<Request, CallError> {
+    fn request(&self, request: &CallRequest, target: Target) -> Result<Request, CallError> {
         // The plan permits only five methods.
-        let mut sent = Request::new(http.method.parse().unwrap_or_default(), target);
+        let mut sent = Request::new(request.method.parse().unwrap_or_default(), target);
         sent.headers = common_headers();
         if !request.body.is_empty() {
             let json = HeaderValue::from_static("application/json");
             sent.own.insert(header::CONTENT_TYPE, json);
         }
-        for (name, value) in &http.headers {
+        for (name, value) in &request.headers {
             let unfit = || CallError::Header(name.to_string());
             let key: HeaderName = name.parse().map_err(|_| unfit())?;
             let value = HeaderValue::from_str(value).map_err(|_| unfit())?;
             sent.own.insert(key, value);
         }
-        if let Some(token) = variables::expand(&self.inner.variables, &http.token)? {
+        if let Some(token) = variables::expand(&self.inner.variables, &request.token)? {
             let mut value =
                 HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| CallError::Token)?;
             value.set_sensitive(true);
@@ -299,7 +271,7 @@ fn judged(request: &CallRequest, received: &Received, to: &Target) -> CallAnswer
     let error = CallError::Status {
         to: to.to_string(),
         status,
-        expected: request.expected_status(),
+        expected: request.expected_status,
     };
     CallAnswer {
         status: Some(status),

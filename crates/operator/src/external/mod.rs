@@ -8,8 +8,6 @@
 //!                                                             Answer: status, at most 256 KiB of text, or an error
 //! ```
 //!
-//! A call of a WebAssembly module leaves the process nowhere: [`modules`] runs it here.
-//!
 //! Guarantees: without an entry of `--external-allow` no call is made and no name is resolved. A connection is made to an address
 //! that was checked, never to a name. Proxies and credentials of the environment, the machine or the service account are not
 //! used. A call ends within its timeout whatever the server does, and holds at most 256 KiB. Errors contain the scheme, host and
@@ -17,7 +15,6 @@
 
 mod client;
 mod error;
-mod modules;
 mod slots;
 #[cfg(test)]
 mod tests;

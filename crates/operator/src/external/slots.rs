@@ -19,20 +19,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// The number of places.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SlotLimits {
-    /// The most concurrent calls of one process.
-    pub(crate) process: usize,
-    /// The most concurrent calls to one host and port: a host that hangs takes no more places than this.
-    pub(crate) host: usize,
-}
-
-/// The places of calls to servers.
-const SERVERS: SlotLimits = SlotLimits {
-    process: 128,
-    host: 16,
-};
+/// The most concurrent calls of one process.
+const CALLS: usize = 128;
+/// The most concurrent calls to one host and port: a host that hangs takes no more places than this.
+const CALLS_A_HOST: usize = 16;
 
 /// The caller: an operator for a custom resource in a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,14 +33,9 @@ pub(crate) struct Caller {
     pub(crate) namespace: Arc<str>,
 }
 
-/// Assigns places. By default those of calls to servers.
+/// Assigns places.
+#[derive(Default)]
 pub(crate) struct CallSlots(Mutex<SlotsState>);
-
-impl Default for CallSlots {
-    fn default() -> Self {
-        Self::of(SERVERS)
-    }
-}
 
 /// Room for one call, at its host and in the process; released when it is dropped.
 pub(crate) struct CallSlot {
@@ -61,8 +46,8 @@ pub(crate) struct CallSlot {
 /// A host, as scheme, name and port, and its caller.
 type At = (Arc<str>, Caller);
 
+#[derive(Default)]
 struct SlotsState {
-    limits: SlotLimits,
     process: SlotCounts,
     hosts: BTreeMap<Arc<str>, SlotCounts>,
     /// Waiting calls, in the order of arrival.
@@ -122,8 +107,8 @@ fn decrease<K: Ord>(held: &mut BTreeMap<K, usize>, key: &K) {
 impl SlotsState {
     fn has_room(&self, (host, caller): &At) -> bool {
         let at_host = self.hosts.get(host);
-        self.process.has_room(self.limits.process, caller)
-            && at_host.is_none_or(|pool| pool.has_room(self.limits.host, caller))
+        self.process.has_room(CALLS, caller)
+            && at_host.is_none_or(|pool| pool.has_room(CALLS_A_HOST, caller))
     }
 
     fn take(&mut self, (host, caller): &At) {
@@ -172,17 +157,6 @@ impl SlotsState {
 }
 
 impl CallSlots {
-    /// Assigns as many places as the limits say.
-    pub(crate) fn of(limits: SlotLimits) -> Self {
-        Self(Mutex::new(SlotsState {
-            limits,
-            process: SlotCounts::default(),
-            hosts: BTreeMap::new(),
-            waiting: BTreeMap::new(),
-            next: 0,
-        }))
-    }
-
     /// Waits for a place at the host. Dropping the future cancels the wait, or releases the place.
     pub(crate) async fn take(self: &Arc<Self>, host: &str, caller: &Caller) -> CallSlot {
         let at: At = (host.into(), caller.clone());
@@ -279,7 +253,7 @@ mod tests {
             .flat_map(|n| fill(&places, "h", &caller("ponds", &format!("n{n}")), 500))
             .collect();
         let all = held.len() + other.len() + many.len();
-        assert!(all <= SERVERS.host / 8 * 7, "{all} slots of one operator");
+        assert!(all <= CALLS_A_HOST / 8 * 7, "{all} slots of one operator");
         assert!(!fill(&places, "h", &caller("lakes", "a"), 1).is_empty());
         assert_eq!(places.waiting(), 0, "a dropped request still waits");
     }
@@ -296,7 +270,7 @@ mod tests {
                 500,
             ));
         }
-        assert!(held.len() <= SERVERS.process / 8 * 5, "{}", held.len());
+        assert!(held.len() <= CALLS / 8 * 5, "{}", held.len());
         for operator in 0..10 {
             let other = caller(&format!("o{operator}"), "a");
             let one = fill(&places, "quick", &other, 1);
@@ -310,7 +284,7 @@ mod tests {
         let held: Vec<CallSlot> = (0..1000)
             .flat_map(|n| fill(&places, "h", &caller(&format!("o{n}"), "a"), 2))
             .collect();
-        assert_eq!(held.len(), SERVERS.host);
+        assert_eq!(held.len(), CALLS_A_HOST);
         drop(held);
         assert!(places.0.lock().hosts.is_empty());
         assert_eq!(places.0.lock().process.all, 0);
@@ -321,7 +295,7 @@ mod tests {
     async fn a_place_that_is_free_goes_to_who_holds_the_fewest() {
         let places: Arc<CallSlots> = Arc::default();
         let (hog, other) = (caller("ponds", "a"), caller("lakes", "b"));
-        let mut held: Vec<CallSlot> = (0..SERVERS.host)
+        let mut held: Vec<CallSlot> = (0..CALLS_A_HOST)
             .flat_map(|n| fill(&places, "h", &caller(&format!("o{n}"), "a"), 1))
             .collect();
         let mut of_hog = fill(&places, "elsewhere", &hog, 3);
@@ -341,7 +315,7 @@ mod tests {
     async fn a_place_that_was_granted_and_not_taken_over_is_given_back() {
         let places: Arc<CallSlots> = Arc::default();
         let who = caller("ponds", "a");
-        let mut held: Vec<CallSlot> = (0..SERVERS.host)
+        let mut held: Vec<CallSlot> = (0..CALLS_A_HOST)
             .flat_map(|n| fill(&places, "h", &caller(&format!("o{n}"), "a"), 1))
             .collect();
         let mut waiting = Box::pin(places.take("h", &who));
@@ -349,6 +323,6 @@ mod tests {
         held.pop();
         assert_eq!(places.waiting(), 0, "not granted yet");
         drop(waiting);
-        assert_eq!(places.0.lock().process.all, SERVERS.host - 1);
+        assert_eq!(places.0.lock().process.all, CALLS_A_HOST - 1);
     }
 }

@@ -132,7 +132,7 @@ macro_rules! process {
 const RESULTS: &[&str] = &["success", "error"];
 const TRIGGERS: &[&str] = &["changed", "timer", "retry", "resync"];
 const YES_OR_NO: &[&str] = &["yes", "no"];
-const ALLOWED: &[&str] = &["an entry of --external-allow", "other", "wasm"];
+const ALLOWED: &[&str] = &["an entry of --external-allow", "other"];
 const CALL_RESULTS: &[&str] = &[
     "success",
     "status",
@@ -224,7 +224,7 @@ process! {
     events_dropped: IntCounterVec, "orkestra_events_dropped_total", [],
         "Kubernetes Events that were not sent: the queue was full, or the API server did not accept them.";
     external_calls: IntCounterVec, "orkestra_external_calls_total", ["host" = ALLOWED, "result" = CALL_RESULTS],
-        "Attempts of `external` calls and hooks. host is the entry of --external-allow that permits the host; other stands for hosts without an entry, and wasm for modules.";
+        "Attempts of `external` calls. host is the entry of --external-allow that permits the host; other stands for hosts without an entry.";
     source_fetches: IntCounterVec, "orkestra_source_fetches_total", ["kind" = fetches::KINDS, "result" = fetches::RESULTS],
         "Fetches of sources of Komposers in the cluster. changed: the source has a new revision; unchanged: it has not.";
     source_duration: HistogramVec, "orkestra_source_fetch_duration_seconds", ["kind" = fetches::KINDS],

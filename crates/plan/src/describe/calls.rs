@@ -1,9 +1,7 @@
 //! External calls as plain values.
 
 use super::{leaf, list, map, place, tree};
-use crate::{
-    CallPlan, HookEndpoint, HookFunction, HookModule, HookPlan, ManagedKind, Piece, TokenPlan,
-};
+use crate::{CallPlan, HookEndpoint, HookPlan, ManagedKind, Piece, TokenPlan};
 use orkestra_object::value::{self, Node};
 
 /// Describes one call.
@@ -62,7 +60,13 @@ pub(crate) fn hook(plan: &HookPlan) -> Node {
         path,
         at,
         block,
-        function,
+        http:
+            HookEndpoint {
+                url,
+                finalize_url,
+                headers,
+                token,
+            },
         protocol,
         args,
         managed,
@@ -72,6 +76,7 @@ pub(crate) fn hook(plan: &HookPlan) -> Node {
         retry,
         cache_for,
     } = plan;
+    let headers = headers.iter().map(|(name, value)| (&**name, leaf(value)));
     let managed = managed.iter().map(|one| {
         let ManagedKind { kind, roots: _ } = one;
         Node::from(&*HookPlan::key_of(kind))
@@ -80,7 +85,13 @@ pub(crate) fn hook(plan: &HookPlan) -> Node {
         ("name", Node::from(&**name)),
         ("path", Node::from(&**path)),
         ("at", Node::from(format!("{at:?}"))),
-        ("function", self::function(function)),
+        ("url", leaf(url)),
+        (
+            "finalizeUrl",
+            finalize_url.as_ref().map(leaf).unwrap_or_default(),
+        ),
+        ("headers", map(headers)),
+        ("token", token.as_ref().map(self::token).unwrap_or_default()),
         ("protocol", Node::from(format!("{protocol:?}"))),
         ("args", tree(args)),
         ("managed", list(managed)),
@@ -90,44 +101,6 @@ pub(crate) fn hook(plan: &HookPlan) -> Node {
         ),
     ];
     map(hook.into_iter().chain(place("block", Some(*block))))
-}
-
-/// Describes the endpoint, or the module by its digest.
-fn function(plan: &HookFunction) -> Node {
-    match plan {
-        HookFunction::Http(HookEndpoint {
-            url,
-            finalize_url,
-            headers,
-            token,
-        }) => {
-            let headers = headers.iter().map(|(name, value)| (&**name, leaf(value)));
-            map([
-                ("url", leaf(url)),
-                (
-                    "finalizeUrl",
-                    finalize_url.as_ref().map(leaf).unwrap_or_default(),
-                ),
-                ("headers", map(headers)),
-                ("token", token.as_ref().map(self::token).unwrap_or_default()),
-            ])
-        }
-        HookFunction::Module(HookModule {
-            place,
-            module,
-            finalizes,
-        }) => map([
-            ("place", Node::from(place.to_string())),
-            (
-                "digest",
-                module
-                    .as_ref()
-                    .map(|module| Node::from(module.digest()))
-                    .unwrap_or_default(),
-            ),
-            ("finalizes", Node::Bool(*finalizes)),
-        ]),
-    }
 }
 
 fn token(plan: &TokenPlan) -> Node {

@@ -31,8 +31,8 @@ use std::collections::BTreeSet;
 use collected::CollectedPermissions;
 
 use super::{
-    ChildPlan, Declaring, GroupKind, Mode, ModulePlace, ObjectNamespaces, OperatorPlan, Plan,
-    ResourceType, TokenPlan, cross::CrossTarget, kinds, pods, references,
+    ChildPlan, Declaring, GroupKind, Mode, ObjectNamespaces, OperatorPlan, Plan, ResourceType,
+    TokenPlan, cross::CrossTarget, kinds, pods, references,
 };
 use orkestra_language::api::{DeletionPolicy, names};
 
@@ -127,16 +127,6 @@ fn add_operator(collected: &mut CollectedPermissions, operator: &OperatorPlan) {
         collected.add("", "namespaces", &["get", "list", "watch"]);
     }
     observed(collected, operator);
-    for place in operator
-        .hooks
-        .iter()
-        .filter_map(|hook| Some(&hook.module()?.place))
-    {
-        if let ModulePlace::ConfigMap { name, key: _ } = place {
-            let (places, verbs) = (ObjectNamespaces::All, ["list", "watch"]);
-            collected.add_named(&places, "", "configmaps", &[name.to_string()], verbs);
-        }
-    }
     granted::add(collected, operator);
     for step in operator
         .on_delete

@@ -5,9 +5,9 @@ use super::{
     visit_own_gate,
 };
 use crate::{
-    BlockPlan, CallPlan, Completion, CompletionTarget, EmitPlan, HookEndpoint, HookFunction,
-    HookModule, HookPlan, ImportPlan, InputPlan, ObservePlan, OnDeletePlan, OnDeleteStep,
-    OwnCondition, Stage, StatusFieldPlan, StatusPlan, TokenPlan, ValidationRulePlan,
+    BlockPlan, CallPlan, Completion, CompletionTarget, EmitPlan, HookEndpoint, HookPlan,
+    ImportPlan, InputPlan, ObservePlan, OnDeletePlan, OnDeleteStep, OwnCondition, Stage,
+    StatusFieldPlan, StatusPlan, TokenPlan, ValidationRulePlan,
     observe::{EventPlan, KeyPlan, WatchPlan},
 };
 
@@ -150,7 +150,13 @@ pub(crate) fn visit_hook<'a>(hook: &'a HookPlan, visit: Visitor<'_, 'a>) {
         path: _,
         at: _,
         block: _,
-        function,
+        http:
+            HookEndpoint {
+                url,
+                finalize_url,
+                headers,
+                token,
+            },
         protocol: _,
         args,
         managed: _,
@@ -160,26 +166,12 @@ pub(crate) fn visit_hook<'a>(hook: &'a HookPlan, visit: Visitor<'_, 'a>) {
         cache_for: _,
     } = hook;
     let place = ExprContext::of(Purpose::Call);
+    let headers = headers.iter().map(|(_, value)| value);
+    let token = token.as_ref().and_then(TokenPlan::template);
+    let leaves = std::iter::once(url).chain(finalize_url).chain(headers);
     // The context of the caller limits the hooks that they may read.
-    match function {
-        HookFunction::Http(HookEndpoint {
-            url,
-            finalize_url,
-            headers,
-            token,
-        }) => {
-            let headers = headers.iter().map(|(_, value)| value);
-            let token = token.as_ref().and_then(TokenPlan::template);
-            let leaves = std::iter::once(url).chain(finalize_url).chain(headers);
-            for leaf in leaves.chain(token) {
-                visit(Expression::Leaf(leaf), place);
-            }
-        }
-        HookFunction::Module(HookModule {
-            place: _,
-            module: _,
-            finalizes: _,
-        }) => {}
+    for leaf in leaves.chain(token) {
+        visit(Expression::Leaf(leaf), place);
     }
     args.visit(&mut |leaf| visit(Expression::Leaf(leaf), place));
 }

@@ -89,7 +89,7 @@ pub async fn write_draft(draft: &Draft, folder: &Path) -> Result<Vec<&'static st
         (CRD, draft.crd_text()?),
         (SAMPLE, draft.sample_text()?),
     ];
-    let written = write_all(folder, &names, (files, None), (&draft.left, None)).await;
+    let written = write_all(folder, &names, files, &draft.left).await;
     written.map_err(|why| match why {
         Error::Refused(problems) => Error::Unfinished(problems),
         other => other,

@@ -1,7 +1,7 @@
 //! `hooks` and `constructor`: functions outside of the Katalog.
 //!
 //! ```text
-//!  hook ──► HookPlan: endpoint or module, arguments, managed kinds
+//!  hook ──► HookPlan: endpoint, arguments, managed kinds
 //!       ├─► BlockPlan: its gate
 //!       └─► ChildPlan for each managed kind, with `forEach` over the objects of that kind that the hook returns
 //! ```
@@ -10,26 +10,22 @@
 
 mod child;
 mod entries;
-mod module;
 
 use std::{collections::BTreeSet, time::Duration};
 
 use super::{calls, conditions, known_schemas::KnownSchemas};
-use crate::{
-    resources::custom,
-    scope::{At, Library},
-};
+use crate::{resources::custom, scope::At};
 use orkestra_language::{
     api::{
-        Constructor, Hook, HookAt, HookHttp, HookProtocol as DeclaredProtocol, HookWasm, Hooks,
+        Constructor, Hook, HookAt, HookHttp, HookProtocol as DeclaredProtocol, Hooks,
         ManagedResource, OperatorBox, calls::RetryBackoff, duration::Span,
     },
     diagnostics::Code,
 };
 use orkestra_object::value::{Key, Node, Path};
 use orkestra_plan::{
-    BlockPlan, ChildPlan, HookEndpoint, HookFunction, HookPlan, HookProtocol, HookStage,
-    ManagedKind, ObjectTree, ResourceType, kinds, roots::CR_ROOTS,
+    BlockPlan, ChildPlan, HookEndpoint, HookPlan, HookProtocol, HookStage, ManagedKind, ObjectTree,
+    ResourceType, kinds, roots::CR_ROOTS,
 };
 
 /// The key of a constructor's data under `.hook`.
@@ -44,8 +40,6 @@ const ROOTS: [&str; 3] = ["data", "spec", "status"];
 /// The context of the hooks of one operator.
 pub(crate) struct HookContext<'a> {
     pub(crate) known: KnownSchemas<'a>,
-    /// The modules of hooks.
-    pub(crate) library: &'a Library,
     /// The custom resource; `None` if its kind is unknown.
     pub(crate) resource: Option<&'a ResourceType>,
     pub(crate) force_conflict: bool,
@@ -58,7 +52,6 @@ struct Declared<'a> {
     name: &'a str,
     at: HookStage,
     http: Option<&'a HookHttp>,
-    wasm: Option<&'a HookWasm>,
     args: ObjectTree,
     managed: &'a [ManagedResource],
     times: (Option<Span>, Option<Span>, Option<&'a RetryBackoff>),
@@ -174,7 +167,6 @@ fn constructed(
 ) -> Option<HookPlan> {
     let Constructor {
         http,
-        wasm,
         args,
         managed_resources,
         cache_for,
@@ -194,7 +186,6 @@ fn constructed(
         name: CONSTRUCTOR,
         at: HookStage::Before,
         http: http.as_ref(),
-        wasm: wasm.as_ref(),
         args: arguments(at, args),
         managed: managed_resources,
         times: (*cache_for, *timeout, retry_backoff.as_ref()),
@@ -207,7 +198,6 @@ fn hooked(at: &At<'_>, declared: &Hook, context: (usize, &HookContext<'_>)) -> O
         name,
         at: stage,
         http,
-        wasm,
         args,
         managed_resources,
         // The gate of its block.
@@ -226,7 +216,6 @@ fn hooked(at: &At<'_>, declared: &Hook, context: (usize, &HookContext<'_>)) -> O
             Some(HookAt::Finalize) => HookStage::Finalize,
         },
         http: http.as_ref(),
-        wasm: wasm.as_ref(),
         args: arguments(at, args),
         managed: managed_resources,
         times: (*cache_for, *timeout, retry_backoff.as_ref()),
@@ -255,29 +244,16 @@ fn compile(
         None => DEFAULT_TIMEOUT,
         Some(span) => calls::timeout(&at.field("timeout"), Some(span)),
     };
-    let function = match (declared.http, declared.wasm) {
-        (Some(http), None) => HookFunction::Http(endpoint(&at.field("http"), http)?),
-        (None, Some(wasm)) => {
-            HookFunction::Module(module::compile(&at.field("wasm"), wasm, context.library)?)
-        }
-        (None, None) => {
-            at.error_hint(
-                Code::Missing,
-                "`http` or `wasm` is missing: the function of the hook",
-                "write `http: {url: …}`, or `wasm: {configMap: {name: …}}`",
-            );
-            return None;
-        }
-        (Some(_), Some(_)) => {
-            at.field("wasm").error_hint(
-                Code::SetTwice,
-                "`http` and `wasm` are both set: a hook has one function",
-                "remove one of them",
-            );
-            return None;
-        }
+    let Some(http) = declared.http else {
+        let hint = "write `http: {url: …}`";
+        at.error_hint(
+            Code::Missing,
+            "`http` is missing: the endpoint of the hook",
+            hint,
+        );
+        return None;
     };
-    let protocol = match declared.http.and_then(|http| http.protocol) {
+    let protocol = match http.protocol {
         None | Some(DeclaredProtocol::Orkestra) => HookProtocol::Orkestra,
         Some(DeclaredProtocol::Metacontroller) => HookProtocol::Metacontroller,
     };
@@ -286,7 +262,7 @@ fn compile(
         path: at.kept(),
         at: declared.at,
         block,
-        function,
+        http: endpoint(&at.field("http"), http)?,
         protocol,
         args: declared.args.clone(),
         managed,

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::At;
 use orkestra_language::{
     api::{
-        HookWasm, KatalogSpec, MotifSpec, Profiles, Reconciler, StatusSpec,
+        KatalogSpec, MotifSpec, Profiles, Reconciler, StatusSpec,
         observe::Observe,
         rules::{MutationRule, ValidationRule},
     },
@@ -26,9 +26,7 @@ use orkestra_language::{
 };
 
 use orkestra_language::tree::Origin;
-use orkestra_plan::ModulePlace;
-use orkestra_wasm::Module;
-pub use references::{ModuleReference, Reference, ReferenceKind, beside, is_of_registry};
+pub use references::{Reference, ReferenceKind, beside, is_of_registry};
 pub(crate) use references::{named, refusal};
 
 /// Maximum number of documents that one Katalog imports.
@@ -40,17 +38,6 @@ pub struct Library {
     /// For each reference the name of its document, or why it cannot be resolved.
     answers: BTreeMap<Reference, Result<Box<str>, Box<str>>>,
     documents: BTreeMap<(ReferenceKind, Box<str>), Arc<LibraryDocument>>,
-    /// The modules of hooks, or why they cannot be used.
-    modules: BTreeMap<ModuleReference, Result<LibraryModule, Box<str>>>,
-}
-
-/// A module of a hook.
-#[derive(Clone, Debug)]
-pub struct LibraryModule {
-    /// Where it is from.
-    pub place: ModulePlace,
-    /// The module; `None` if it is known in a cluster only.
-    pub module: Option<Arc<Module>>,
 }
 
 /// A document that was read.
@@ -88,41 +75,6 @@ impl Library {
     /// Returns the same for a Motif that nothing imports.
     pub fn missing_of_motif(&self, spec: &MotifSpec) -> Vec<Reference> {
         references::missing(self, |walk| walk.motif(None, spec))
-    }
-
-    /// Returns the modules of the hooks of `spec` that are not in the library yet.
-    pub fn missing_modules(&self, spec: &KatalogSpec) -> Vec<ModuleReference> {
-        references::missing_modules(self, spec)
-    }
-
-    /// Answers the reference to a module, with the module or why it cannot be used.
-    pub fn put_module(
-        &mut self,
-        reference: ModuleReference,
-        module: Result<LibraryModule, Box<str>>,
-    ) {
-        self.modules.insert(reference, module);
-    }
-
-    /// Returns the module that a hook declares at `at`, or why it cannot be used. Without modules at all, as where only problems of a
-    /// document are looked for, it is one that only a cluster has.
-    pub(crate) fn module(
-        &self,
-        at: &At<'_>,
-        declared: &HookWasm,
-    ) -> Result<LibraryModule, Box<str>> {
-        let file = at.origin().map(|origin| origin.owner(at.path()).0.into());
-        let reference = ModuleReference {
-            file,
-            declared: declared.clone(),
-        };
-        let known = self.modules.get(&reference).cloned();
-        known.unwrap_or_else(|| {
-            Ok(LibraryModule {
-                place: ModulePlace::File(declared.file.as_deref().unwrap_or_default().into()),
-                module: None,
-            })
-        })
     }
 
     /// Returns the document of a place in a plan, if it is one of these: its file, the path in it, and its tree.

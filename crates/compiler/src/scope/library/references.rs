@@ -10,7 +10,7 @@ use super::{Content, LibraryDocument, MOST_DOCUMENTS};
 use crate::scope::Library;
 use orkestra_language::{
     api::{
-        HookWasm, Hooks, KatalogSpec, MotifImport, MotifSpec, OperatorBox, Profiles,
+        KatalogSpec, MotifImport, MotifSpec, OperatorBox, Profiles,
         rules::{Admission, Mutation, Validation},
     },
     diagnostics::{Code, FieldPath},
@@ -62,44 +62,6 @@ pub struct Reference {
     pub part: ReferenceKind,
     /// The path or name, as declared.
     pub text: Box<str>,
-}
-
-/// A module that a hook declares.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ModuleReference {
-    /// The file of the document that declares it, as in messages; `None` is the Katalog itself.
-    pub file: Option<Box<str>>,
-    /// The declaration.
-    pub declared: HookWasm,
-}
-
-/// Returns the modules of hooks that are not in the library.
-pub(crate) fn missing_modules(library: &Library, spec: &KatalogSpec) -> Vec<ModuleReference> {
-    let root = FieldPath::root().field("spec").field("crds");
-    let mut missing = BTreeSet::new();
-    for (name, entry) in &spec.crds {
-        let Some(declared) = &entry.operator_box else {
-            continue;
-        };
-        let origin = spec.scopes.of(name).map(|scope| &*scope.origin);
-        let at = root.field(name).field("operatorBox");
-        let hooks = declared.hooks.as_ref().map(Hooks::all).unwrap_or_default();
-        let of_hooks = hooks.iter().filter_map(|hook| hook.wasm.as_ref());
-        let of_constructor = declared.constructor.iter();
-        let of_constructor = of_constructor.filter_map(|one| one.wasm.as_ref());
-        let of_hooks = of_hooks.map(|wasm| (at.field("hooks"), wasm));
-        let of_constructor = of_constructor.map(|wasm| (at.field("constructor"), wasm));
-        for (at, wasm) in of_hooks.chain(of_constructor) {
-            let reference = ModuleReference {
-                file: origin.map(|origin| origin.owner(&at).0.into()),
-                declared: wasm.clone(),
-            };
-            if !library.modules.contains_key(&reference) {
-                missing.insert(reference);
-            }
-        }
-    }
-    missing.into_iter().collect()
 }
 
 /// Returns the missing references of the documents that `through` visits.

@@ -8,10 +8,10 @@ use std::{
 use futures::{FutureExt as _, future::BoxFuture};
 use orkestra_cluster::requests::{ClusterError, Scope};
 use orkestra_compiler::{
-    compilation::{ModuleAnswer, MotifAnswer, SourceAnswer},
+    compilation::{MotifAnswer, SourceAnswer},
     compose::{Locked, SourceRequest},
 };
-use orkestra_plan::{GroupKind, ModulePlace, definitions::Schemas};
+use orkestra_plan::{GroupKind, definitions::Schemas};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -87,15 +87,6 @@ impl CompilationInputs for ReviewInputs<'_> {
             Ok(found.map_or_else(absent, MotifAnswer::Object))
         }
         .boxed()
-    }
-
-    /// Modules are not read: the permissions of a Katalog do not depend on them, and one that is created later must not change the
-    /// verdict on its author.
-    fn module<'a>(
-        &'a self,
-        _: &'a ModulePlace,
-    ) -> BoxFuture<'a, Result<ModuleAnswer, ClusterError>> {
-        async { Ok(ModuleAnswer::NotNeeded) }.boxed()
     }
 
     fn schemas<'a>(&'a self, kinds: &'a BTreeSet<GroupKind>) -> BoxFuture<'a, Schemas> {

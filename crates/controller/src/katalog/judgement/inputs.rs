@@ -4,15 +4,15 @@ use std::{collections::BTreeSet, convert::Infallible, sync::Arc};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use orkestra_compiler::{
-    compilation::{ModuleAnswer, MotifAnswer, SourceAnswer},
+    compilation::{MotifAnswer, SourceAnswer},
     compose::{Locked, SourceRequest},
 };
 use orkestra_engine::reconcile::crd::CrdRecord;
-use orkestra_plan::{GroupKind, ModulePlace, definitions::Schemas};
+use orkestra_plan::{GroupKind, definitions::Schemas};
 use parking_lot::Mutex;
 
 use crate::{
-    katalog::{ControllerContext, modules::KatalogModules},
+    katalog::ControllerContext,
     known::{known, whole_schemas},
     sources::FetchedSources,
 };
@@ -22,8 +22,6 @@ use orkestra_loader::compilation::CompilationInputs;
 pub(crate) struct ObjectInputs<'a> {
     shared: &'a ControllerContext,
     namespace: &'a str,
-    /// The modules of its hooks.
-    modules: &'a KatalogModules,
     /// The sources that are followed.
     sources: FetchedSources,
     /// The CRDs whose schemas were used last.
@@ -33,13 +31,12 @@ pub(crate) struct ObjectInputs<'a> {
 impl<'a> ObjectInputs<'a> {
     pub(crate) fn new(
         shared: &'a ControllerContext,
-        (namespace, modules): (&'a str, &'a KatalogModules),
+        namespace: &'a str,
         sources: Option<FetchedSources>,
     ) -> Self {
         Self {
             shared,
             namespace,
-            modules,
             sources: sources.unwrap_or_default(),
             crds: Mutex::default(),
         }
@@ -72,14 +69,6 @@ impl CompilationInputs for ObjectInputs<'_> {
         let motif = self.shared.motifs.get(self.namespace, name);
         let answer = motif.map_or_else(MotifAnswer::Absent, MotifAnswer::Object);
         async move { Ok(answer) }.boxed()
-    }
-
-    fn module<'a>(
-        &'a self,
-        place: &'a ModulePlace,
-    ) -> BoxFuture<'a, Result<ModuleAnswer, Infallible>> {
-        let informers = &self.shared.context.informers;
-        async move { Ok(self.modules.read(informers, place).await) }.boxed()
     }
 
     fn schemas<'a>(&'a self, kinds: &'a BTreeSet<GroupKind>) -> BoxFuture<'a, Schemas> {

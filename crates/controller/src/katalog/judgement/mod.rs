@@ -8,10 +8,7 @@
 
 mod inputs;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use orkestra_compiler::{
     compilation::{
@@ -22,7 +19,7 @@ use orkestra_compiler::{
 };
 use orkestra_engine::reconcile::crd::CrdRecord;
 use orkestra_language::{document::Source, reasons::KatalogReason};
-use orkestra_plan::{GroupKind, ModulePlace};
+use orkestra_plan::GroupKind;
 use serde_json::Value;
 use tokio::task::JoinError;
 
@@ -78,8 +75,6 @@ struct VerdictSubject {
     crds: Vec<Arc<CrdRecord>>,
     /// The Motifs that it uses.
     motifs: UsedMotifs,
-    /// The modules of its hooks: digests, or why they cannot be read.
-    modules: BTreeMap<ModulePlace, Result<Box<str>, String>>,
     /// The state of its sources.
     sources: Vec<(String, String)>,
     /// The digests that its annotation approves.
@@ -256,7 +251,6 @@ impl KatalogController {
             kinds: document.kinds.clone(),
             crds: known(&self.shared.context.crds, &document.kinds),
             motifs: UsedMotifs::new(),
-            modules: BTreeMap::new(),
             // Read before the artifacts: one that arrives in between is judged again.
             sources: self.source_states(),
             approved: self.object.approved.clone(),
@@ -293,7 +287,7 @@ impl KatalogController {
         let source = source.map_err(|problems| Verdict::refused(invalid(problems)))?;
         let inputs = ObjectInputs::new(
             &self.shared,
-            (&self.reference.namespace, &self.modules),
+            &self.reference.namespace,
             self.sources.as_ref().map(KomposerSources::known),
         );
         let finished = finish(self.compilation(source), &inputs, ()).await;
@@ -309,8 +303,6 @@ impl KatalogController {
         metrics.compiled(CompiledFor::NewestRevision, Some(&step));
         subject.kinds.clone_from(compilation.kinds());
         subject.motifs = compilation.motifs();
-        subject.modules = compilation.modules();
-        self.modules.keep(subject.modules.keys());
         subject.crds = inputs
             .used_crds()
             .unwrap_or_else(|| known(&self.shared.context.crds, compilation.kinds()));
@@ -367,13 +359,11 @@ impl KatalogController {
             let motif = self.shared.motifs.get(&self.reference.namespace, name);
             (name.clone(), motif.ok())
         };
-        let module = |place: &ModulePlace| (place.clone(), self.modules.digest(place));
         let now = VerdictSubject {
             generation: self.object.metadata.generation,
             kinds: judged.kinds.clone(),
             crds: known(&self.shared.context.crds, &judged.kinds),
             motifs: judged.motifs.keys().map(motif).collect(),
-            modules: judged.modules.keys().map(module).collect(),
             sources: self.source_states(),
             approved: self.object.approved.clone(),
         };

@@ -12,7 +12,7 @@ pub(crate) use self::{
     view::read_answer,
 };
 use super::{
-    calls::{CallRequest, CallTarget, HttpTarget, MOST_ANSWER},
+    calls::{CallRequest, MOST_ANSWER},
     cycle::{Cycle, StepResult},
     failure::Failure,
     inputs::Inputs,
@@ -178,17 +178,15 @@ fn request(
     Ok(CallRequest {
         place,
         name: (&*call.name).into(),
-        target: CallTarget::Http(HttpTarget {
-            method: call.method,
-            url: text(&call.url)?,
-            headers: headers.into(),
-            token,
-            expected_status: call.expected_status,
-        }),
+        method: call.method,
+        url: text(&call.url)?,
+        headers: headers.into(),
+        token,
         body: match &call.body {
             Some(body) => text(body)?,
             None => Box::default(),
         },
+        expected_status: call.expected_status,
         timeout: call.timeout,
         retry: call.retry,
         cache_for: call.cache_for,

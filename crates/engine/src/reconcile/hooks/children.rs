@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{
-    HookError, HookRule, entries,
-    response::{breaks, list},
+    HookError, entries,
+    response::{list, refused},
 };
 use crate::reconcile::record::Observed;
 use orkestra_language::api::names;
@@ -46,18 +46,19 @@ pub(crate) fn children(
             .find(|one| HookPlan::key_of(&one.kind) == key)
         else {
             let known: Vec<&str> = by_kind.keys().map(|key| &**key).collect();
-            let why = format!(
+            return refused(format!(
                 "`children[{index}]` is of kind `{key}`; `managedResources` has {}",
                 if known.is_empty() {
                     "none".to_owned()
                 } else {
                     known.join(", ")
                 }
-            );
-            return breaks(HookRule::ManagedKinds, why);
+            ));
         };
-        let object = child(&managed.kind, observed, item)
-            .or_else(|(rule, why)| breaks(rule, format!("`children[{index}]`: {why}")))?;
+        let object = child(&managed.kind, observed, item).map_err(|why| HookError {
+            message: format!("`children[{index}]`: {why}"),
+            permanent: true,
+        })?;
         by_kind.entry(key).or_default().push(object);
     }
     let by_kind = by_kind.into_iter();
@@ -70,30 +71,26 @@ pub(crate) fn children(
 
 /// Returns the part of a child that a hook decides on. Its status belongs to another controller, and much of its metadata to the
 /// API server: answers often repeat what they were asked with.
-fn child(
-    kind: &ResourceType,
-    observed: &Observed,
-    item: &Node,
-) -> Result<Node, (HookRule, String)> {
+fn child(kind: &ResourceType, observed: &Observed, item: &Node) -> Result<Node, String> {
     let name = item.meta_text("name").unwrap_or_default();
     if name.is_empty() {
-        let why = format!("the {} has no `metadata.name`", kind.kind);
-        return Err((HookRule::ValidAnswer, why));
+        return Err(format!("the {} has no `metadata.name`", kind.kind));
     }
     let own = observed.cr.id.key.namespace.as_deref();
     let namespace = item.meta_text("namespace").filter(|text| !text.is_empty());
     match (own, namespace) {
         _ if kind.namespaced == Some(false) => {}
         (Some(own), Some(other)) if own != other => {
-            let why = format!(
+            return Err(format!(
                 "{} `{other}/{name}` is in another namespace than its custom resource",
                 kind.kind
-            );
-            return Err((HookRule::OwnNamespace, why));
+            ));
         }
         (None, None) => {
-            let why = format!("{} `{name}` has no `metadata.namespace`", kind.kind);
-            return Err((HookRule::OwnNamespace, why));
+            return Err(format!(
+                "{} `{name}` has no `metadata.namespace`",
+                kind.kind
+            ));
         }
         _ => {}
     }

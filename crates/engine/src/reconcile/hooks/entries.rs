@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::{HookError, HookRule};
+use super::HookError;
 use crate::reconcile::{
     cycle::{Intent, StepResult},
     inventory::Inventory,
@@ -39,7 +39,6 @@ pub(crate) fn objects(
     now: Timestamp,
 ) -> Result<Vec<Node>, HookError> {
     let refused = |message: String| HookError {
-        rule: HookRule::ValidAnswer,
         message: format!("`children`: {message}"),
         permanent: true,
     };

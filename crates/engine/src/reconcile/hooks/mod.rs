@@ -8,9 +8,7 @@
 //! ```
 
 mod children;
-pub mod contract;
 mod entries;
-mod metacontroller;
 mod request;
 mod response;
 mod status;
@@ -19,25 +17,23 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
-pub use self::response::{HookError, HookResponse, HookRule};
+pub use self::response::{HookError, HookResponse};
 pub(crate) use self::status::{conditions, unready, write_status};
 use super::{
-    calls::{CallRequest, CallTarget, HttpTarget},
+    calls::CallRequest,
     cycle::{Cycle, StepResult},
     external::{TokenResult, read_answer, token},
     failure::Failure,
     inputs::Inputs,
     reason::Reason,
     record::Observed,
-    render::{RenderError, Renderer, Setting},
+    render::{RenderError, Setting},
     sources::{Answer, Read},
     template_data::TemplateData,
     view::PassView,
 };
 use orkestra_object::value::{Key, Map, Node, Path};
-use orkestra_plan::{
-    GroupKind, HOOK, HOOK_CHILDREN, HookCall, HookEndpoint, HookPlan, HookStage, Leaf, OperatorPlan,
-};
+use orkestra_plan::{GroupKind, HOOK, HOOK_CHILDREN, HookPlan, HookStage, OperatorPlan};
 use orkestra_template::EvalBudget;
 
 /// How long an answer without a declared `cacheFor` is kept, if there is room: forever.
@@ -219,7 +215,7 @@ pub(crate) fn ask(
         Some(Answer::Absent) => HookState::Unanswered,
         Some(answer) => {
             match body(answer)
-                .and_then(|text| HookResponse::read((plan, hook), observed, &text, now))
+                .and_then(|node| HookResponse::read((plan, hook), observed, &node, now))
             {
                 Ok(response) => HookState::Answered(response),
                 Err(error) => failed(error),
@@ -255,7 +251,7 @@ fn read(
     is_finalizing: bool,
 ) -> Result<Result<Read, HookState>, RenderError> {
     let hook = &plan.hooks[place];
-    let Some(call) = hook.call(is_finalizing) else {
+    let Some(url) = hook.url(is_finalizing) else {
         return Ok(Err(HookState::Closed));
     };
     let view = PassView::of(plan, (observed, sources), setting, now);
@@ -270,39 +266,7 @@ fn read(
             return Ok(Err(HookState::Closed));
         }
     }
-    let target = match call {
-        HookCall::Module(module) => CallTarget::Module(module.module.clone()),
-        HookCall::Http(endpoint, url) => {
-            match http(&mut renderer, observed, hook, (endpoint, url))? {
-                Ok(http) => CallTarget::Http(http),
-                Err(state) => return Ok(Err(state)),
-            }
-        }
-    };
-    let args = renderer.tree(&hook.args)?;
-    let args = args.unwrap_or_else(|| Node::Map(Map::default()));
-    Ok(Ok(Read::Call(Box::new(CallRequest {
-        // Hooks follow the calls.
-        place: plan.calls.len() + place,
-        name: (&*hook.name).into(),
-        target,
-        body: request::body((plan, hook), (observed, sources), args, is_finalizing),
-        timeout: hook.timeout,
-        retry: hook.retry,
-        cache_for: Some(hook.cache_for.unwrap_or(WHILE_UNCHANGED)).filter(|time| !time.is_zero()),
-        most: MOST_ANSWER,
-        is_paced: true,
-    }))))
-}
-
-/// Renders the request to an endpoint, or returns why it is not called.
-fn http(
-    renderer: &mut Renderer<'_, '_>,
-    observed: &Observed,
-    hook: &HookPlan,
-    (endpoint, url): (&HookEndpoint, &Leaf),
-) -> Result<Result<HttpTarget, HookState>, RenderError> {
-    let token = match token(renderer, observed, endpoint.token.as_ref())? {
+    let token = match token(&mut renderer, observed, hook.http.token.as_ref())? {
         TokenResult::Token(token) => token,
         TokenResult::Needs(read) => return Ok(Err(HookState::Needs(read))),
         TokenResult::Missing(why) => {
@@ -313,30 +277,46 @@ fn http(
             })));
         }
     };
-    let mut headers = Vec::with_capacity(endpoint.headers.len());
-    for (name, value) in &endpoint.headers {
+    let mut headers = Vec::with_capacity(hook.http.headers.len());
+    for (name, value) in &hook.http.headers {
         headers.push((name.clone(), renderer.text(value)?.into()));
     }
-    Ok(Ok(HttpTarget {
+    let args = renderer.tree(&hook.args)?;
+    let args = args.unwrap_or_else(|| Node::Map(Map::default()));
+    Ok(Ok(Read::Call(Box::new(CallRequest {
+        // Hooks follow the calls.
+        place: plan.calls.len() + place,
+        name: (&*hook.name).into(),
         method: "POST",
         url: renderer.text(url)?.into(),
         headers: headers.into(),
         token,
+        body: request::body((plan, hook), (observed, sources), args, is_finalizing),
         expected_status: None,
-    }))
+        timeout: hook.timeout,
+        retry: hook.retry,
+        cache_for: Some(hook.cache_for.unwrap_or(WHILE_UNCHANGED)).filter(|time| !time.is_zero()),
+        most: MOST_ANSWER,
+        is_paced: true,
+    }))))
 }
 
-/// Returns the body of an answer.
-fn body(answer: &Answer) -> Result<String, HookError> {
+/// Returns the body of an answer, parsed.
+fn body(answer: &Answer) -> Result<Node, HookError> {
     let (seen, permanent) = read_answer(answer);
     let text = |name| seen.get(name).and_then(Node::as_str).unwrap_or_default();
     let error = text("error");
-    if error.is_empty() {
-        return Ok(text("body").to_owned());
+    if !error.is_empty() {
+        return Err(HookError {
+            message: error.to_owned(),
+            permanent,
+        });
     }
-    Err(HookError {
-        rule: HookRule::Answers,
-        message: error.to_owned(),
-        permanent,
-    })
+    match seen.get("json") {
+        None | Some(Node::Null) => Err(HookError {
+            message: "the answer is not JSON".to_owned(),
+            permanent: true,
+        }),
+        Some(json) => Ok(json.clone()),
+    }
 }

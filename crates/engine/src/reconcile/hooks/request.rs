@@ -6,11 +6,11 @@ use crate::reconcile::{
     record::{Observed, ObservedChild},
     template_data::TemplateData,
 };
-use orkestra_language::api::hook_contract::{
-    HOOK_API_VERSION, HOOK_REQUEST, HookOperation, HookRequest,
-};
 use orkestra_object::value::{Key, Map, Node};
 use orkestra_plan::{HookPlan, HookProtocol, ManagedKind, OperatorPlan};
+
+/// `apiVersion` of requests in Orkestra's own protocol.
+const API_VERSION: &str = "hooks.orkestra.orkspace.io/v1";
 
 /// Returns the body of a request: the same text for the same state. It has no moment and no resource version, so that an
 /// answer holds as long as nothing changes that the hook sees.
@@ -24,24 +24,21 @@ pub(crate) fn body(
     let children = children(plan, hook, observed);
     let request = match hook.protocol {
         HookProtocol::Orkestra => {
+            let operation = if is_finalizing { "finalize" } else { "sync" };
             let external = sources.external.get(&None).cloned();
-            let request = HookRequest {
-                api_version: HOOK_API_VERSION.to_owned(),
-                kind: HOOK_REQUEST.to_owned(),
-                hook: hook.name.to_string(),
-                operation: if is_finalizing {
-                    HookOperation::Finalize
-                } else {
-                    HookOperation::Sync
-                },
-                object,
-                children,
-                args,
-                external: external.unwrap_or_else(|| Node::Map(Map::default())),
-            };
-            // Texts and trees, which always serialize; through a tree, so that keys are sorted.
-            let tree = serde_json::to_value(&request).unwrap_or_default();
-            return tree.to_string().into();
+            Node::object([
+                ("apiVersion", Node::from(API_VERSION)),
+                ("kind", Node::from("HookRequest")),
+                ("hook", Node::from(&*hook.name)),
+                ("operation", Node::from(operation)),
+                ("object", object),
+                ("children", children),
+                ("args", args),
+                (
+                    "external",
+                    external.unwrap_or_else(|| Node::Map(Map::default())),
+                ),
+            ])
         }
         // Hooks of both kinds of controllers find their part under their own name. Source: Metacontroller, "Composite
         // Controller" and "Decorator Controller", sync hook request.

@@ -4,25 +4,39 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{children::children, metacontroller};
+use super::children::children;
 use crate::reconcile::{emit::Emitted, labels::Labels, record::Observed, status::is_own_type};
 use orkestra_language::{
     api::{
         conditions::{Condition, ConditionStatus, READY},
-        hook_contract::{HookAnswer, HookCondition, HookEvent, HookEventType, MOST_REPORTS},
+        duration, names,
     },
     schema::with_article,
 };
 use orkestra_object::value::{Map, Node};
 use orkestra_plan::{
-    ChildKey, HookPlan, HookProtocol, OperatorPlan, ResourceType, is_event_reason, is_reason,
+    ChildKey, HookPlan, HookProtocol, MetadataKey, OperatorPlan, ResourceType, is_event_reason,
+    is_reason,
 };
 
-/// The reason of a condition that names none.
-const REPORTED: &str = "Reported";
+/// Most Events and conditions in one answer.
+const MOST_REPORTS: usize = 20;
+/// Most labels and annotations in one answer.
+const MOST_LABELS: usize = 50;
 
-/// The hook with its plan, the state that it was asked with, and the present.
-pub(crate) type AnswerContext<'a> = ((&'a OperatorPlan, &'a HookPlan), &'a Observed, Timestamp);
+/// Fields of an answer in Orkestra's own protocol.
+const FIELDS: [&str; 10] = [
+    "apiVersion",
+    "kind",
+    "children",
+    "status",
+    "conditions",
+    "events",
+    "requeueAfter",
+    "error",
+    "data",
+    "finalized",
+];
 
 /// A valid answer.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,24 +63,9 @@ pub struct HookResponse {
     pub finalized: bool,
 }
 
-/// A rule of the contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HookRule {
-    /// It answers, and says that it did not fail.
-    Answers,
-    /// Its answer is as the schema says.
-    ValidAnswer,
-    /// Its children are of managed kinds.
-    ManagedKinds,
-    /// Its children are in the namespace of a namespaced custom resource.
-    OwnNamespace,
-}
-
 /// Why an answer is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookError {
-    /// The rule of the contract that it breaks.
-    pub rule: HookRule,
     /// The problem.
     pub message: String,
     /// Whether only a change of the custom resource or of the hook fixes it.
@@ -74,12 +73,7 @@ pub struct HookError {
 }
 
 pub(crate) fn refused<T>(message: impl Into<String>) -> Result<T, HookError> {
-    breaks(HookRule::ValidAnswer, message)
-}
-
-pub(crate) fn breaks<T>(rule: HookRule, message: impl Into<String>) -> Result<T, HookError> {
     Err(HookError {
-        rule,
         message: message.into(),
         permanent: true,
     })
@@ -90,52 +84,81 @@ impl HookResponse {
     ///
     /// # Errors
     /// The answer is not valid, or says that the hook failed.
+    // Over 60 lines: a line or two for each field of an answer.
     pub fn read(
         (plan, hook): (&OperatorPlan, &HookPlan),
         observed: &Observed,
-        text: &str,
+        answer: &Node,
         now: Timestamp,
     ) -> Result<Self, HookError> {
-        let context = ((plan, hook), observed, now);
-        match hook.protocol {
-            HookProtocol::Orkestra => match HookAnswer::parse(text) {
-                Ok(answer) => Self::of_answer(answer, context),
-                Err(why) => refused(why),
-            },
-            HookProtocol::Metacontroller => metacontroller::read(text, context),
+        let Some(fields) = answer.as_map() else {
+            return refused(format!(
+                "the answer is {}, not a JSON object",
+                with_article(answer.type_name())
+            ));
+        };
+        let known = match hook.protocol {
+            HookProtocol::Orkestra => fields.keys().find(|key| !FIELDS.contains(&key.as_str())),
+            // Its servers may add fields of their own. Source: Metacontroller, "Composite Controller".
+            HookProtocol::Metacontroller => None,
+        };
+        if let Some(unknown) = known {
+            return refused(format!("the answer has an unknown field `{unknown}`"));
         }
-    }
-
-    /// Reads an answer in Orkestra's own protocol.
-    fn of_answer(
-        answer: HookAnswer,
-        (of, observed, now): AnswerContext<'_>,
-    ) -> Result<Self, HookError> {
-        let HookAnswer {
-            api_version: _,
-            kind: _,
-            children: declared,
-            data,
-            status,
-            conditions,
-            events,
-            requeue_after,
-            finalized,
-            error,
-        } = answer;
-        if let Some(error) = error.as_ref().and_then(reported) {
+        let get = |name: &str| fields.get(name).filter(|node| **node != Node::Null);
+        if let Some(error) = get("error").and_then(reported) {
             return Err(error);
         }
+        let declared = get("children");
+        let declared = match hook.protocol {
+            HookProtocol::Orkestra => declared,
+            HookProtocol::Metacontroller => declared.or_else(|| get("attachments")),
+        };
         let mut response = Self {
-            children: children(of, observed, declared.as_ref(), now)?,
-            status: map(status.as_ref(), "status")?,
-            finalized: finalized.unwrap_or_default(),
-            data: data.unwrap_or_default(),
-            requeue_after: requeue_after.map(|span| span.0),
+            children: children((plan, hook), observed, declared, now)?,
+            status: map(get("status"), "status")?,
+            finalized: match get("finalized") {
+                None => false,
+                Some(Node::Bool(finalized)) => *finalized,
+                Some(_) => return refused("`finalized` is neither true nor false"),
+            },
             ..Self::default()
         };
-        response.report(&conditions.unwrap_or_default())?;
-        response.events = self::events(events.unwrap_or_default())?;
+        match hook.protocol {
+            HookProtocol::Orkestra => {
+                response.data = get("data").cloned().unwrap_or_default();
+                response.report(get("conditions"))?;
+                response.events = events(get("events"))?;
+                response.requeue_after = match get("requeueAfter") {
+                    None => None,
+                    Some(text) => match duration::parse(&text.to_text()) {
+                        Ok(delay) => Some(delay),
+                        Err(why) => return refused(format!("`requeueAfter`: {why}")),
+                    },
+                };
+            }
+            HookProtocol::Metacontroller => {
+                response.replaces_status = get("status").is_some();
+                let conditions = response.status.get("conditions").cloned();
+                response.status.remove("conditions");
+                // An answer often repeats the status that it was asked with, in which the runtime's own conditions are.
+                let others = match &conditions {
+                    Some(Node::List(all)) => {
+                        let is_others = |one: &&Node| {
+                            let type_ = one.get("type").and_then(Node::as_str);
+                            !type_.is_some_and(is_own_type)
+                        };
+                        Some(Node::from(
+                            all.iter().filter(is_others).cloned().collect::<Vec<_>>(),
+                        ))
+                    }
+                    other => other.clone(),
+                };
+                response.report(others.as_ref())?;
+                response.requeue_after = resync(get("resyncAfterSeconds"))?;
+                response.labels = labels(get("labels"), get("annotations"))?;
+            }
+        }
         Ok(response)
     }
 
@@ -162,56 +185,59 @@ impl HookResponse {
     }
 
     /// Reads the conditions. `Ready` is the runtime's own: one that does not hold is a reason why it does not.
-    pub(crate) fn report(&mut self, declared: &[HookCondition]) -> Result<(), HookError> {
-        check_number("conditions", declared.len())?;
-        for (index, declared) in declared.iter().enumerate() {
-            let HookCondition {
-                type_,
-                status,
-                reason,
-                message,
-            } = declared;
-            let reason = reason.as_deref().unwrap_or_default();
-            let message = message.as_deref().unwrap_or_default();
-            if type_ == READY {
-                if *status != ConditionStatus::True {
-                    let why = [message, reason].into_iter().find(|text| !text.is_empty());
-                    let none = "the hook reports that it is not ready";
-                    self.unready = Some(why.unwrap_or(none).into());
+    fn report(&mut self, declared: Option<&Node>) -> Result<(), HookError> {
+        for (index, item) in list(declared, "conditions", MOST_REPORTS)?
+            .iter()
+            .enumerate()
+        {
+            let Some(condition) = Condition::read(item) else {
+                return refused(format!(
+                    "`conditions[{index}]` needs `type`, and `status` that is `True`, `False` or `Unknown`"
+                ));
+            };
+            if condition.type_ == READY {
+                if condition.status != ConditionStatus::True {
+                    let why = [&*condition.message, &*condition.reason];
+                    let why = why.into_iter().find(|text| !text.is_empty());
+                    self.unready = Some(
+                        why.unwrap_or("the hook reports that it is not ready")
+                            .into(),
+                    );
                 }
                 continue;
             }
-            if is_own_type(type_) {
+            if is_own_type(&condition.type_) {
                 return refused(format!(
-                    "`conditions[{index}]`: `{type_}` is written by Orkestra itself"
+                    "`conditions[{index}]`: `{}` is written by Orkestra itself",
+                    condition.type_
                 ));
             }
-            if !reason.is_empty() && !is_reason(reason) {
+            if !condition.reason.is_empty() && !is_reason(&condition.reason) {
                 return refused(format!(
                     "`conditions[{index}].reason` is not one word in CamelCase"
                 ));
             }
-            let reason = if reason.is_empty() { REPORTED } else { reason };
-            let mut condition = Condition::new(type_, *status, reason, message);
+            let mut condition = Condition::new(
+                &condition.type_,
+                condition.status,
+                if condition.reason.is_empty() {
+                    "Reported"
+                } else {
+                    &condition.reason
+                },
+                &condition.message,
+            );
             condition.last_transition_time = None;
-            self.conditions.retain(|other| other.type_ != *type_);
+            self.conditions
+                .retain(|other| other.type_ != condition.type_);
             self.conditions.push(condition);
         }
         Ok(())
     }
 }
 
-fn check_number(name: &str, number: usize) -> Result<(), HookError> {
-    if number <= MOST_REPORTS {
-        return Ok(());
-    }
-    refused(format!(
-        "`{name}` has {number} items; at most {MOST_REPORTS} are permitted"
-    ))
-}
-
 /// Reads `error`: a text, or a map of `message` and `permanent`.
-pub(crate) fn reported(error: &Node) -> Option<HookError> {
+fn reported(error: &Node) -> Option<HookError> {
     let message = match error {
         Node::Map(_) => error.get("message").map(Node::to_text).unwrap_or_default(),
         other => other.to_text(),
@@ -222,13 +248,12 @@ pub(crate) fn reported(error: &Node) -> Option<HookError> {
     let none = "it gives no reason";
     let is_error = matches!(error, Node::Map(_)) || !message.is_empty();
     is_error.then(|| HookError {
-        rule: HookRule::Answers,
         message: if message.is_empty() { none } else { message }.to_owned(),
         permanent,
     })
 }
 
-pub(crate) fn map(declared: Option<&Node>, name: &str) -> Result<Map, HookError> {
+fn map(declared: Option<&Node>, name: &str) -> Result<Map, HookError> {
     match declared {
         None => Ok(Map::default()),
         Some(Node::Map(fields)) => Ok(fields.clone()),
@@ -258,26 +283,80 @@ pub(crate) fn list<'n>(
     }
 }
 
-fn events(declared: Vec<HookEvent>) -> Result<Vec<Emitted>, HookError> {
-    check_number("events", declared.len())?;
+fn events(declared: Option<&Node>) -> Result<Vec<Emitted>, HookError> {
     let mut events = Vec::new();
-    for (index, declared) in declared.into_iter().enumerate() {
-        let HookEvent {
-            type_,
-            reason,
-            message,
-        } = declared;
-        let (reason, message) = (reason.trim().to_owned(), message.trim().to_owned());
+    for (index, item) in list(declared, "events", MOST_REPORTS)?.iter().enumerate() {
+        let text = |name| {
+            item.get(name)
+                .map(|node| node.to_text().trim().to_owned())
+                .unwrap_or_default()
+        };
+        let (reason, message) = (text("reason"), text("message"));
+        let warns = match &*text("type") {
+            "" | "Normal" => false,
+            "Warning" => true,
+            other => {
+                return refused(format!(
+                    "`events[{index}].type` is `{other}`, neither `Normal` nor `Warning`"
+                ));
+            }
+        };
         if !is_event_reason(&reason) || message.is_empty() {
             return refused(format!(
                 "`events[{index}]` needs `reason`, one word in CamelCase, and `message`"
             ));
         }
         events.push(Emitted {
-            warns: type_ == Some(HookEventType::Warning),
+            warns,
             reason,
             message,
         });
     }
     Ok(events)
+}
+
+/// Reads `resyncAfterSeconds`; zero is none. Source: Metacontroller, "Composite Controller", sync hook response.
+fn resync(declared: Option<&Node>) -> Result<Option<Duration>, HookError> {
+    let Some(declared) = declared else {
+        return Ok(None);
+    };
+    let seconds = declared.to_text().parse::<f64>().ok();
+    let delay = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    match delay {
+        Some(delay) => Ok(Some(delay).filter(|delay| !delay.is_zero())),
+        None => refused("`resyncAfterSeconds` is not a number of seconds"),
+    }
+}
+
+/// Reads the labels and annotations of a decorator hook; one that is null is not set. Source: Metacontroller, "Decorator
+/// Controller", sync hook response.
+fn labels(labels: Option<&Node>, annotations: Option<&Node>) -> Result<Labels, HookError> {
+    type Make = fn(Box<str>) -> MetadataKey;
+    let mut all = Labels::new();
+    let declared: [(&str, Option<&Node>, Make); 2] = [
+        ("labels", labels, MetadataKey::Label),
+        ("annotations", annotations, MetadataKey::Annotation),
+    ];
+    for (name, declared, make) in declared {
+        let declared = map(declared, name)?;
+        if declared.len() > MOST_LABELS {
+            return refused(format!("`{name}` has more than {MOST_LABELS} entries"));
+        }
+        for (key, value) in declared.iter().filter(|(_, value)| **value != Node::Null) {
+            let text = value.to_text();
+            let checked = if key.starts_with(names::PREFIX) {
+                Err("it is Orkestra's own".to_owned())
+            } else {
+                names::check_label_key(key).and_then(|()| match name {
+                    "labels" => names::check_label_value(&text),
+                    _ => Ok(()),
+                })
+            };
+            if let Err(why) = checked {
+                return refused(format!("`{name}`: `{key}`: {why}"));
+            }
+            all.insert(make(Box::from(&**key)), Box::from(&*text));
+        }
+    }
+    Ok(all)
 }

@@ -164,15 +164,13 @@ pub(crate) fn answer(
     }
 }
 
-/// Returns the assumed answer to a call; a module without one runs.
+/// Returns the assumed answer to a call.
 fn called(request: &calls::CallRequest, given: &BTreeMap<String, Node>) -> Answer {
     match given
         .get(&*request.name)
         .map(|answer| assumed(answer, request))
     {
-        None => request
-            .run_module()
-            .map_or(Answer::Absent, |answer| answered(&answer)),
+        None => Answer::Absent,
         Some(Ok(answer)) => answered(&answer),
         Some(Err(why)) => Answer::Unavailable(why.into()),
     }

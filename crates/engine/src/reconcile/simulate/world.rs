@@ -166,13 +166,20 @@ impl<'a> World<'a> {
                 }
             }
             Read::Call(request) if !self.setup.calls.contains_key(&*request.name) => {
-                let answer = match request.run_module() {
-                    Some(answer) => answer,
-                    None if self.setup.skips_calls => calls::CallAnswer {
-                        status: Some(request.expected_status().unwrap_or(200)),
+                let answer = if self.setup.skips_calls {
+                    calls::CallAnswer {
+                        status: Some(request.expected_status.unwrap_or(200)),
                         ..calls::CallAnswer::default()
-                    },
-                    None => calls::CallAnswer::failed(NOT_MADE, false),
+                    }
+                } else {
+                    calls::CallAnswer {
+                        error: Some(calls::CallFailure {
+                            message: NOT_MADE.into(),
+                            permanent: false,
+                            retry_after: None,
+                        }),
+                        ..calls::CallAnswer::default()
+                    }
                 };
                 answered(&answer)
             }

@@ -10,7 +10,7 @@ use orkestra_plan::definitions::Schemas;
 use serde_json::{Value, json};
 
 use super::{
-    calls::{bad, decide, good, http},
+    calls::{bad, decide, good},
     operator::{of_document, pond},
     world::{World, key, rendered, words},
 };
@@ -43,7 +43,7 @@ fn names(asked: &[CallRequest]) -> Vec<&str> {
 }
 
 fn url<'a>(asked: &'a [CallRequest], name: &str) -> &'a str {
-    &http(asked.iter().find(|one| &*one.name == name).unwrap()).url
+    &asked.iter().find(|one| &*one.name == name).unwrap().url
 }
 
 /// One call in each place. Each call sends the responses of the previous ones.
@@ -264,7 +264,7 @@ validation:
 operatorBox: { onReconcile: { configMaps: [{ name: a, data: { called: '{{ .external.judge.called }}' } }] } }";
     let (cycle, asked) = decide(&world(entry, &json!({})), |_| good(200, ""));
     assert_eq!((names(&asked), cycle.failures.len()), (vec!["other"], 0));
-    assert_eq!(http(&asked[0]).url, "https://other.example/false".into());
+    assert_eq!(asked[0].url, "https://other.example/false".into());
     let map = rendered(&cycle, &key("ConfigMap", "a")).object.to_json();
     assert_eq!(map["data"]["called"], "false");
 }
@@ -289,7 +289,7 @@ imports: [{ motif: reeds, with: { host: north } }]
 mutation: { external: [{ name: fill, url: 'https://own.example' }] }
 operatorBox: { onReconcile: { configMaps: [{ name: a, data: { size: '{{ .spec.size }} {{ .external.fill.size }}' } }] } }";
     let world = world_with(entry, motif, &json!({}));
-    let reported = |request: &CallRequest| match &*http(request).url {
+    let reported = |request: &CallRequest| match &*request.url {
         "https://north.example" => good(200, r#"{"size": 4}"#),
         "https://own.example" => good(200, r#"{"size": 9}"#),
         _ => good(200, "fine"),
@@ -298,7 +298,7 @@ operatorBox: { onReconcile: { configMaps: [{ name: a, data: { size: '{{ .spec.si
     assert_eq!(cycle.failures, []);
     assert_eq!(names(&asked), ["fill", "fill", "judge"]);
     assert_ne!(asked[0].place, asked[1].place, "the calls must differ");
-    assert_eq!(http(&asked[2]).url, "https://judge.example/4".into());
+    assert_eq!(asked[2].url, "https://judge.example/4".into());
     let map = rendered(&cycle, &key("ConfigMap", "a")).object.to_json();
     assert_eq!(map["data"]["size"], "4 9");
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::world;
 use crate::pass::{
-    calls::{bad, decide, good, http},
+    calls::{bad, decide, good},
     world::{World, key},
 };
 
@@ -33,9 +33,9 @@ fn every_field_of_a_call_counts_in_every_place() {
         let [one] = &asked[..] else {
             panic!("{entry}: {asked:?}")
         };
-        assert_eq!((http(one).method, &*one.body), ("PUT", "1"));
-        assert_eq!(&*http(one).headers, [("X-On".into(), "1".into())]);
-        assert_eq!((one.timeout.as_secs(), http(one).token.len()), (7, 1));
+        assert_eq!((one.method, &*one.body), ("PUT", "1"));
+        assert_eq!(&*one.headers, [("X-On".into(), "1".into())]);
+        assert_eq!((one.timeout.as_secs(), one.token.len()), (7, 1));
         assert_eq!((one.retry.attempts, one.retry.initial.as_secs()), (4, 1));
         assert_eq!(one.cache_for.map(|time| time.as_secs()), Some(60));
         assert!(made(json!({ "on": 2 })).is_empty(), "{entry}: `when`");

@@ -1,7 +1,6 @@
 //! The HTTP client for external calls, with regular and faulty servers on the loopback interface.
 
 mod limits;
-mod modules;
 mod redirects;
 mod sink;
 mod tls;
@@ -16,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use orkestra_engine::reconcile::calls::{CallAnswer, CallRequest, CallTarget, HttpTarget};
+use orkestra_engine::reconcile::calls::{CallAnswer, CallRequest};
 use orkestra_plan::{Piece, Retry};
 
 use self::sink::Sink;
@@ -51,26 +50,17 @@ fn get(url: impl Into<Box<str>>) -> CallRequest {
     CallRequest {
         place: 0,
         name: "call".into(),
-        target: CallTarget::Http(HttpTarget {
-            method: "GET",
-            url: url.into(),
-            headers: Box::default(),
-            token: Box::default(),
-            expected_status: None,
-        }),
+        method: "GET",
+        url: url.into(),
+        headers: Box::default(),
+        token: Box::default(),
         body: Box::default(),
+        expected_status: None,
         timeout: Duration::from_secs(5),
         retry: Retry::NONE,
         cache_for: None,
         most: 256 * 1024,
         is_paced: false,
-    }
-}
-
-fn http(request: &mut CallRequest) -> &mut HttpTarget {
-    match &mut request.target {
-        CallTarget::Http(http) => http,
-        CallTarget::Module(_) => panic!("it calls a module"),
     }
 }
 
@@ -84,10 +74,10 @@ async fn an_answer_has_status_and_body_and_the_request_what_was_asked_for() {
         Sink::start(|_| "HTTP/1.1 201 Created\r\ncontent-length: 9\r\n\r\n{\"on\": 1}".into())
             .await;
     let mut request = get(format!("{}/flags?x=1", sink.url()));
-    http(&mut request).method = "PUT";
+    request.method = "PUT";
     request.body = "{}".into();
-    http(&mut request).headers = Box::new([("X-Shop".into(), "reeds".into())]);
-    http(&mut request).token = Box::new([Piece::Text("planted".into())]);
+    request.headers = Box::new([("X-Shop".into(), "reeds".into())]);
+    request.token = Box::new([Piece::Text("planted".into())]);
     let answer = client(&["127.0.0.1"]).call(&request).await;
     assert_eq!(
         (answer.status, &*answer.body, &answer.error),
@@ -168,14 +158,14 @@ async fn success_is_the_expected_status_or_any_below_400() {
         (302, Some(302), false),
     ] {
         let mut request = get(format!("{}/{status}", sink.url()));
-        http(&mut request).expected_status = expected;
+        request.expected_status = expected;
         let answer = client.call(&request).await;
         assert_eq!(answer.status, Some(status));
         assert_eq!(&*answer.body, "body", "the body is missing");
         assert_eq!(answer.error.is_some(), fails, "{status} {expected:?}");
     }
     let mut request = get(format!("{}/503", sink.url()));
-    http(&mut request).expected_status = Some(204);
+    request.expected_status = Some(204);
     let answer = client.call(&request).await;
     assert_eq!(
         failure_of(&answer),
@@ -196,7 +186,7 @@ async fn a_call_that_fails_is_tried_again_as_often_as_it_says() {
     let client = client(&["127.0.0.1"]);
     assert!(client.call(&request).await.error.is_some());
     assert_eq!(sink.seen().len(), 3);
-    http(&mut request).url = "http://10.0.0.1/".into();
+    request.url = "http://10.0.0.1/".into();
     request.retry.initial = Duration::from_hours(1);
     request.retry.most = Duration::from_hours(1);
     let refused = client.call(&request).await;
@@ -206,11 +196,11 @@ async fn a_call_that_fails_is_tried_again_as_often_as_it_says() {
 #[tokio::test]
 async fn a_header_that_cannot_be_sent_is_reported_by_its_name() {
     let mut request = get("http://127.0.0.1:1/");
-    http(&mut request).headers = Box::new([("x-shop".into(), "planted\r\nevil: 1".into())]);
+    request.headers = Box::new([("x-shop".into(), "planted\r\nevil: 1".into())]);
     let answer = client(&["127.0.0.1"]).call(&request).await;
     assert!(failure_of(&answer).contains("x-shop") && !failure_of(&answer).contains("planted"));
-    http(&mut request).headers = Box::default();
-    http(&mut request).token = Box::new([Piece::Text("planted\n".into())]);
+    request.headers = Box::default();
+    request.token = Box::new([Piece::Text("planted\n".into())]);
     let answer = client(&["127.0.0.1"]).call(&request).await;
     assert!(failure_of(&answer).starts_with("the token cannot be sent"));
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use orkestra_plan::Piece;
 
-use super::{client, client_with_names, failure_of, get, http, sink::Sink};
+use super::{client, client_with_names, failure_of, get, sink::Sink};
 
 fn to(location: &str) -> Cow<'static, str> {
     with(302, location)
@@ -27,7 +27,7 @@ async fn a_redirect_is_followed_on_the_same_host_with_its_headers() {
     })
     .await;
     let mut request = get(format!("{}/a", sink.url()));
-    http(&mut request).headers = Box::new([("x-shop".into(), "reeds".into())]);
+    request.headers = Box::new([("x-shop".into(), "reeds".into())]);
     let answer = client(&["127.0.0.1"]).call(&request).await;
     assert_eq!((answer.status, &*answer.body), (Some(200), "ok"));
     let seen = sink.seen();
@@ -40,13 +40,13 @@ async fn a_redirect_to_another_host_drops_headers_and_token() {
     let location = format!("{}/b", other.url());
     let sink = Sink::start(move |_| to(&location)).await;
     let mut request = get(sink.url());
-    http(&mut request).headers = Box::new([("x-shop".into(), "planted".into())]);
-    http(&mut request).token = Box::new([Piece::Text("planted".into())]);
+    request.headers = Box::new([("x-shop".into(), "planted".into())]);
+    request.token = Box::new([Piece::Text("planted".into())]);
     let client = client(&["127.0.0.1"]);
     assert_eq!(&*client.call(&request).await.body, "ok");
     assert!(sink.seen()[0].contains("planted"));
     assert!(!other.seen()[0].contains("planted"), "{}", other.seen()[0]);
-    http(&mut request).method = "DELETE";
+    request.method = "DELETE";
     let answer = client.call(&request).await;
     assert!(
         failure_of(&answer).contains("to another host"),
@@ -125,7 +125,7 @@ async fn what_is_sent_again_depends_on_the_redirect() {
         })
         .await;
         let mut request = get(format!("{}/a", sink.url()));
-        http(&mut request).method = "POST";
+        request.method = "POST";
         request.body = "{}".into();
         assert_eq!(&*client(&["127.0.0.1"]).call(&request).await.body, "ok");
         let again = sink.seen().remove(1);

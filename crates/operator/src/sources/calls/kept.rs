@@ -56,10 +56,7 @@ impl CachedAnswers {
 
 #[cfg(test)]
 mod tests {
-    use orkestra_engine::reconcile::{
-        calls::{self, CallTarget, HttpTarget},
-        external::answered,
-    };
+    use orkestra_engine::reconcile::{calls, external::answered};
     use orkestra_plan::Retry;
 
     use super::*;
@@ -68,14 +65,12 @@ mod tests {
         CallRequest {
             place: 0,
             name: "flags".into(),
-            target: CallTarget::Http(HttpTarget {
-                method: "GET",
-                url: url.into(),
-                headers: Box::default(),
-                token: Box::default(),
-                expected_status: None,
-            }),
+            method: "GET",
+            url: url.into(),
+            headers: Box::default(),
+            token: Box::default(),
             body: Box::default(),
+            expected_status: None,
             timeout: Duration::from_secs(5),
             retry: Retry::NONE,
             cache_for: None,

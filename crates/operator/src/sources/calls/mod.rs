@@ -18,7 +18,7 @@ use std::{
 
 use jiff::Timestamp;
 use orkestra_engine::reconcile::{
-    calls::{self, CallRequest},
+    calls::{self, CallFailure, CallRequest},
     external::answered,
     sources::Answer,
 };
@@ -193,12 +193,18 @@ impl CallsState {
 
 /// The answer for a bug in Orkestra: the pass reports it, and the next one retries.
 fn panicked() -> calls::CallAnswer {
-    calls::CallAnswer::failed("the call ended in a panic", false)
+    calls::CallAnswer {
+        error: Some(CallFailure {
+            message: "the call ended in a panic".into(),
+            permanent: false,
+            retry_after: None,
+        }),
+        ..calls::CallAnswer::default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use orkestra_engine::reconcile::calls::{CallTarget, HttpTarget};
     use orkestra_plan::Retry;
 
     use orkestra_ground::Entropy;
@@ -209,14 +215,12 @@ mod tests {
         CallRequest {
             place: 0,
             name: "flags".into(),
-            target: CallTarget::Http(HttpTarget {
-                method: "GET",
-                url: url.into(),
-                headers: Box::default(),
-                token: Box::default(),
-                expected_status: None,
-            }),
+            method: "GET",
+            url: url.into(),
+            headers: Box::default(),
+            token: Box::default(),
             body: Box::default(),
+            expected_status: None,
             timeout: Duration::from_secs(5),
             retry: Retry::NONE,
             cache_for,
@@ -301,7 +305,7 @@ mod tests {
         let first = request("https://a.example", None);
         let second = CallRequest {
             place: 1,
-            target: request("https://b.example", None).target,
+            url: "https://b.example".into(),
             ..first.clone()
         };
         answered_to(&calls, &key, &first).await;

@@ -41,7 +41,6 @@ impl CallPace {
 
 #[cfg(test)]
 mod tests {
-    use orkestra_engine::reconcile::calls::{CallTarget, HttpTarget};
     use orkestra_plan::Retry;
 
     use super::*;
@@ -56,14 +55,12 @@ mod tests {
             is_paced: true,
             place: 0,
             name: "quota".into(),
-            target: CallTarget::Http(HttpTarget {
-                method: "POST",
-                url: "https://a.example".into(),
-                headers: Box::default(),
-                token: Box::default(),
-                expected_status: None,
-            }),
+            method: "POST",
+            url: "https://a.example".into(),
+            headers: Box::default(),
+            token: Box::default(),
             body: Box::default(),
+            expected_status: None,
             timeout: PACE,
             retry: Retry::NONE,
             cache_for: None,

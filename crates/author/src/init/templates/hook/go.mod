@@ -1,3 +1,0 @@
-module [[ group ]]/[[ name ]]/hook
-
-go 1.24
