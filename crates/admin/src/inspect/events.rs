@@ -223,7 +223,7 @@ async fn events_about(reader: &Reader, about: &About, request: &EventsRequest) -
         events.unavailable.extend(listing.unavailable);
     }
     events.unavailable.extend(about.unavailable.iter().cloned());
-    events.items.sort_by_key(|one| one.last);
+    events.items.sort_by(|a, b| a.last.cmp(&b.last));
     let more = events.items.len().saturating_sub(request.most);
     events.items.drain(..more);
     events
@@ -309,7 +309,7 @@ impl<'r> EventFollower<'r> {
                 self.looked = Instant::now();
             }
             rows.retain(|row| self.about.admits(&self.request, row));
-            rows.sort_by_key(|one| one.last);
+            rows.sort_by(|a, b| a.last.cmp(&b.last));
             let more = rows.len().saturating_sub(self.request.most);
             rows.drain(..more);
             if !rows.is_empty() {
