@@ -19,10 +19,6 @@ use super::{
 /// they are those that Orkestra reports in the namespace. The newest come last.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
 pub(crate) struct Args {
     /// The object, such as `pond/north`
     #[arg(value_name = "KIND/NAME")]

@@ -24,7 +24,7 @@ const TOKEN_AGE: Duration = Duration::from_mins(5);
 ///
 /// On a terminal, the table is drawn again every interval; elsewhere, and with JSON and YAML, each is printed after the other. The
 /// numbers are those of the controller's metrics, read through the API server's proxy: the command needs the permission to get
-/// `pods/proxy` in the namespace of the controller, and the role `orkestra-metrics-reader`. The controller gets the bearer token
+/// `pods/proxy` in the namespace of the controller, and the ClusterRole `orkestra-metrics-reader`. The controller gets the bearer token
 /// of the kubeconfig. A kubeconfig without one, such as one with a client certificate, needs `--service-account`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]

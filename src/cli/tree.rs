@@ -20,7 +20,7 @@ const MESSAGE: usize = 30;
 ///
 /// Below a Katalog or Komposer are its operators and their custom resources; below a custom resource are its children, and the Pods
 /// behind workloads. Children are those that the operator takes for its own, as it proves their ownership; a label alone proves
-/// nothing. The health is that of kstatus, which `kubectl wait`, Argo CD and Flux use.
+/// nothing. The health is that of kstatus, as in the conditions: Current, InProgress, Failed, Terminating or Unknown.
 ///
 /// Objects that you may not list are reported with the missing permission, and the rest is printed.
 #[derive(Debug, clap::Args)]

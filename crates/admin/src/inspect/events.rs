@@ -151,10 +151,9 @@ impl About {
             let namespace = node.object.namespace.as_deref().unwrap_or(DEFAULT);
             namespaces.insert(namespace.to_owned());
         });
-        let mut unavailable = if request.alone {
-            Vec::new()
-        } else {
-            tree.unavailable.clone()
+        let mut unavailable = match request.alone {
+            true => Vec::new(),
+            false => tree.unavailable.clone(),
         };
         if namespaces.len() > NAMESPACES {
             let what = "Events in further namespaces".to_owned();
