@@ -41,13 +41,7 @@ pub(crate) const GROUPS: [CommandGroup; 6] = [
         commands: &[
             "install",
             "uninstall",
-            "get",
-            "describe",
-            "tree",
             "why",
-            "events",
-            "logs",
-            "top",
             "suspend",
             "resume",
             "reconcile",

@@ -88,7 +88,7 @@ fn table(history: &History, now: Timestamp) -> String {
 }
 
 /// Returns how old a moment is, in its largest unit: `3d`. Source: kubectl, `HumanDuration`.
-pub(crate) fn age(now: Timestamp, at: Timestamp) -> String {
+fn age(now: Timestamp, at: Timestamp) -> String {
     let seconds = now.duration_since(at).as_secs().max(0);
     match seconds {
         0..120 => format!("{seconds}s"),

@@ -8,22 +8,18 @@ mod connection;
 mod controller;
 mod convert;
 mod crds;
-mod describe;
 mod diff;
 mod e2e;
-mod events;
 mod explain;
 mod files;
 mod gateway;
 mod generate;
-mod get;
 mod groups;
 mod history;
 mod init;
 mod install;
 mod katalog;
 mod lock;
-mod logs;
 mod man;
 mod migrate;
 mod notes;
@@ -43,8 +39,6 @@ mod simulate;
 mod sources;
 mod support_bundle;
 mod suspend;
-mod top;
-mod tree;
 mod uninstall;
 mod usage;
 mod validate;
@@ -111,12 +105,6 @@ enum Command {
     Suspend(suspend::SuspendArgs),
     Resume(suspend::ResumeArgs),
     Reconcile(reconcile::Args),
-    Get(get::Args),
-    Tree(tree::Args),
-    Events(events::Args),
-    Logs(logs::Args),
-    Top(top::Args),
-    Describe(describe::Args),
     SupportBundle(support_bundle::Args),
     Migrate(migrate::Args),
     Push(registry::push::Args),
@@ -240,12 +228,6 @@ async fn execute(cli: Cli) -> Result<(), Failure> {
         Command::Suspend(args) => suspend::suspend(args).await,
         Command::Resume(args) => suspend::resume(args).await,
         Command::Reconcile(args) => reconcile::execute(args).await,
-        Command::Get(args) => get::execute(args).await,
-        Command::Tree(args) => tree::execute(args).await,
-        Command::Events(args) => events::execute(args).await,
-        Command::Logs(args) => logs::execute(args).await,
-        Command::Top(args) => top::execute(args).await,
-        Command::Describe(args) => describe::execute(args).await,
         Command::SupportBundle(args) => support_bundle::execute(args).await,
         Command::Migrate(args) => migrate::execute(args).await,
         Command::Push(args) => registry::push::execute(args).await,

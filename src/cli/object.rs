@@ -1,9 +1,6 @@
 //! The object that a command is about.
 
-use orkestra_admin::{
-    inspect::Reader,
-    operate::{self, ObjectName, Target},
-};
+use orkestra_admin::operate::{self, ObjectName, Target};
 use orkestra_cluster::requests::{Cluster, Served};
 use orkestra_plan::ObjectKey;
 
@@ -29,28 +26,7 @@ pub(crate) struct FoundObject {
     key: ObjectKey,
 }
 
-/// An object to read, with what it is read by.
-pub(crate) struct ReadObject {
-    pub(crate) reader: Reader,
-    pub(crate) served: Served,
-    pub(crate) key: ObjectKey,
-}
-
 impl ObjectOptions {
-    /// Connects to the cluster and finds the kind, to read the object and others.
-    pub(crate) async fn read(&self) -> Result<ReadObject, Failure> {
-        let connection = self.cluster.connect().await?;
-        let namespace = self.namespace.as_deref();
-        let namespace = namespace.unwrap_or_else(|| connection.client.default_namespace());
-        let reader = Reader::new(&connection).await?;
-        let (served, key) = reader.kinds().find(&self.object, namespace)?;
-        Ok(ReadObject {
-            reader,
-            served,
-            key,
-        })
-    }
-
     /// Connects to the cluster and finds the kind.
     pub(crate) async fn find(&self) -> Result<FoundObject, Failure> {
         let connection = self.cluster.connect().await?;

@@ -16,7 +16,6 @@ mod client_certificates;
 mod conditions;
 mod control_plane;
 mod copies;
-mod corrections;
 mod crashes;
 mod crd_life;
 mod cross;
@@ -51,7 +50,6 @@ mod history;
 mod hooks;
 mod hostile;
 mod http;
-mod inspect;
 mod install;
 mod installations;
 #[path = "../../crates/engine/tests/judge/mod.rs"]

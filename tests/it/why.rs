@@ -11,8 +11,7 @@ use crate::{
 /// Runs `ork why`, as the administrator of the scenario would.
 fn why(scenario: &Scenario, args: &[&str]) -> Result<String> {
     let namespace = ["--namespace", &scenario.namespace];
-    let pond = format!("ponds.{}/north", scenario.group);
-    scenario.ork(&[&["why", &pond], args, &namespace].concat())
+    scenario.ork(&[&["why", "pond/north"], args, &namespace].concat())
 }
 
 fn explained(scenario: &Scenario, args: &[&str]) -> Result<Value> {

@@ -6,12 +6,10 @@
 //!  gitops    settings of Argo CD and Flux
 //!  migrate   stored objects to the storage version of their definition
 //!  operate   suspend, resume, reconcile
-//!  inspect   trees of objects; reads only
 //!  published where the releases of this build are published
 //! ```
 
 pub mod gitops;
-pub mod inspect;
 pub mod install;
 pub mod migrate;
 pub mod operate;

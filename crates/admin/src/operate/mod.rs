@@ -16,7 +16,7 @@ use orkestra_object::value::Node;
 use orkestra_plan::ObjectKey;
 use serde_json::json;
 
-pub use self::object::{ObjectName, ServedKinds, find};
+pub use self::object::{ObjectName, find};
 
 /// The field manager of the annotations.
 const MANAGER: &str = "ork";

@@ -59,58 +59,6 @@ fn title(served: &Served) -> String {
     }
 }
 
-/// The kinds that the API server serves, each in its preferred version.
-#[derive(Clone, Debug, Default)]
-pub struct ServedKinds(pub(crate) Vec<Served>);
-
-impl ServedKinds {
-    /// Reads them, in two requests.
-    ///
-    /// # Errors
-    /// [`Error::Discovery`] if the API server does not answer.
-    pub async fn read(client: kube::Client) -> Result<Self, Error> {
-        let discovery = Discovery::new(client).run_aggregated().await?;
-        let all = discovery.groups().flat_map(|group| {
-            let resources = group.recommended_resources().into_iter();
-            resources.map(|(resource, capabilities)| {
-                let namespaced = capabilities.scope == KubeScope::Namespaced;
-                let kind = GroupKind {
-                    group: resource.group.as_str().into(),
-                    kind: resource.kind.as_str().into(),
-                };
-                Served::of(&kind, &resource.version, &resource.plural, namespaced)
-            })
-        });
-        Ok(Self(all.collect()))
-    }
-
-    /// Returns the object's kind, and its key. The namespace counts for namespaced kinds.
-    ///
-    /// # Errors
-    /// [`Error::UnknownKind`] and [`Error::AmbiguousKind`].
-    pub fn find(&self, object: &ObjectName, namespace: &str) -> Result<(Served, ObjectKey), Error> {
-        let served = self.named(&object.kind)?;
-        let key = ObjectKey {
-            namespace: served.namespaced.then(|| namespace.into()),
-            name: object.name.as_str().into(),
-        };
-        Ok((served, key))
-    }
-
-    /// Returns the kind that a word names: the kind, its plural or its singular, with or without `.GROUP`.
-    ///
-    /// # Errors
-    /// [`Error::UnknownKind`] and [`Error::AmbiguousKind`].
-    pub fn named(&self, word: &str) -> Result<Served, Error> {
-        choose(self.0.clone(), word)
-    }
-
-    /// Returns how a kind is served; `None` if it is not.
-    pub fn of(&self, kind: &GroupKind) -> Option<&Served> {
-        self.0.iter().find(|served| served.is(kind))
-    }
-}
-
 /// Finds the object's kind among those that the API server serves. The namespace counts for namespaced kinds.
 ///
 /// # Errors
@@ -120,19 +68,30 @@ pub async fn find(
     object: &ObjectName,
     namespace: &str,
 ) -> Result<(Served, ObjectKey), Error> {
-    ServedKinds::read(client).await?.find(object, namespace)
+    let discovery = Discovery::new(client).run_aggregated().await?;
+    let all = discovery.groups().flat_map(|group| {
+        let resources = group.recommended_resources().into_iter();
+        resources.map(|(resource, capabilities)| {
+            let namespaced = capabilities.scope == KubeScope::Namespaced;
+            let kind = GroupKind {
+                group: resource.group.as_str().into(),
+                kind: resource.kind.as_str().into(),
+            };
+            Served::of(&kind, &resource.version, &resource.plural, namespaced)
+        })
+    });
+    let served = choose(all.collect(), &object.kind)?;
+    let key = ObjectKey {
+        namespace: served.namespaced.then(|| namespace.into()),
+        name: object.name.as_str().into(),
+    };
+    Ok((served, key))
 }
 
-/// Returns the only kind that the text names. As for kubectl, one of the core group comes before others: `events`, `pods`.
+/// Returns the only kind that the text names.
 fn choose(all: Vec<Served>, text: &str) -> Result<Served, Error> {
     let (mut named, others): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|one| is_named(one, text));
-    if named.len() > 1 {
-        let core = named.iter().position(|one| one.group.is_empty());
-        if let Some(core) = core {
-            return Ok(named.remove(core));
-        }
-    }
     match named.len() {
         1 => Ok(named.remove(0)),
         0 => {
@@ -168,8 +127,6 @@ mod tests {
                 known("water.example", "Pond", "ponds"),
                 known("garden.example", "Pond", "ponds"),
                 known("", "ConfigMap", "configmaps"),
-                known("events.k8s.io", "Event", "events"),
-                known("", "Event", "events"),
             ]
         };
         for text in [
@@ -181,7 +138,6 @@ mod tests {
             assert_eq!(title(&found), "ponds.water.example", "{text}");
         }
         assert_eq!(title(&choose(all(), "configMap").unwrap()), "configmaps");
-        assert!(choose(all(), "events").unwrap().group.is_empty());
         let error = choose(all(), "pond").unwrap_err().to_string();
         assert!(
             error.contains("ponds.water.example") && error.contains("ponds.garden.example"),

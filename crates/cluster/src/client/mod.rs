@@ -7,7 +7,6 @@
 //! All layers but flow and transport are kube's own: exec plugins, token files and certificates work as they do there.
 
 mod connections;
-pub mod credentials;
 mod dial;
 pub mod flow;
 mod identity;
@@ -148,7 +147,6 @@ pub fn build(config: &Config, flow: Flow, gate: Option<&Gate>) -> Result<kube::C
         .layer(config.base_uri_layer())
         .layer(gzip)
         .option_layer(config.auth_layer().map_err(Error::Build)?)
-        .map_request(credentials::forward)
         .layer(config.extra_headers_layer().map_err(Error::Build)?)
         .map_err(BoxError::from)
         .service(Transport::new(config)?);

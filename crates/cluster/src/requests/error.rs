@@ -147,21 +147,6 @@ impl<'a> RequestSubject<'a> {
         }
     }
 
-    /// A subresource, such as `pods/log`.
-    pub(crate) fn of_subresource(
-        verb: &'static str,
-        group: &'a str,
-        resource: &'a str,
-        namespace: Option<&'a str>,
-    ) -> Self {
-        Self {
-            verb,
-            group,
-            resource,
-            namespace,
-        }
-    }
-
     pub(crate) fn discovery(group: &'a str) -> Self {
         Self {
             verb: "get",

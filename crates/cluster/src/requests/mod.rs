@@ -5,7 +5,6 @@
 mod error;
 mod find;
 mod list;
-mod pods;
 mod review;
 mod served;
 mod stream;
@@ -27,7 +26,6 @@ use self::{error::RequestSubject, list::PAGES_AT_ONCE};
 pub use self::{
     error::{Cause, ClusterError, is_missed},
     list::{Listed, PageOf},
-    pods::{LogQuery, PagePort},
     review::RawResponse,
     served::{Served, autoscalers},
     stream::{Event, Watch},

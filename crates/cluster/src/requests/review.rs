@@ -110,16 +110,6 @@ impl Cluster {
             .header(header::ACCEPT, accept)
             .body(Body::empty())
             .map_err(|_| asked.unwritable())?;
-        self.read_raw(&asked, request, longest).await
-    }
-
-    /// Sends a request, and returns its response whatever its status.
-    pub(crate) async fn read_raw(
-        &self,
-        asked: &RequestSubject<'_>,
-        request: Request<Body>,
-        longest: usize,
-    ) -> Result<RawResponse, ClusterError> {
         let fetch = async |request| {
             let answer = self.client.send(request);
             let answer = answer.map_err(|error| asked.sort(error)).await?;

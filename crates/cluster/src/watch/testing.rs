@@ -29,8 +29,8 @@ struct Inner {
     answers: VecDeque<(u16, String)>,
     /// The response if there are no more.
     last: Option<(u16, String)>,
-    /// The responses to requests that are not watches and whose URI contains that text; a later one comes first.
-    at: Vec<(&'static str, u16, String)>,
+    /// The response to requests that are not watches and whose URI contains that text.
+    at: Option<(&'static str, u16, String)>,
     /// The resourceVersion that comparisons of states receive.
     state: u64,
     comparisons: usize,
@@ -102,7 +102,7 @@ impl Server {
         let inner = Inner {
             answers: VecDeque::new(),
             last: None,
-            at: Vec::new(),
+            at: None,
             state: u64::MAX,
             comparisons: 0,
             watches: VecDeque::new(),
@@ -132,10 +132,9 @@ impl Server {
         self.0.lock().answers.push_back((code, body.into()));
     }
 
-    /// Sets the response to all requests that are not watches and whose URI contains `part`; where several match, the last one that
-    /// was set is sent.
+    /// Sets the response to all requests that are not watches and whose URI contains `part`.
     pub fn answer_at(&self, part: &'static str, code: u16, body: impl Into<String>) {
-        self.0.lock().at.push((part, code, body.into()));
+        self.0.lock().at = Some((part, code, body.into()));
     }
 
     /// Queues a watch that is accepted.
@@ -201,8 +200,8 @@ impl Server {
         let mut inner = self.0.lock();
         let is_watch = seen.uri.contains("watch=true");
         let is_comparison = seen.uri.ends_with("?limit=1");
-        let mut fixed = inner.at.iter().rev();
-        let fixed = fixed.find(|(part, ..)| seen.uri.contains(part)).cloned();
+        let fixed = inner.at.clone();
+        let fixed = fixed.filter(|(part, ..)| seen.uri.contains(part));
         if is_comparison {
             inner.comparisons += 1;
         } else {

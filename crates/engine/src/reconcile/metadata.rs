@@ -33,7 +33,7 @@ pub(crate) fn in_metadata(fields: &[&str]) -> Path {
 }
 
 /// Returns the uid in an object's controller owner reference.
-pub fn controller(object: &Node) -> Option<&str> {
+pub(crate) fn controller(object: &Node) -> Option<&str> {
     let owners = object.meta("ownerReferences").and_then(Node::as_list)?;
     let is_controller =
         |owner: &&Node| owner.get("controller").and_then(Node::as_bool) == Some(true);

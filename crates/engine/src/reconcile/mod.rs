@@ -21,7 +21,6 @@ pub mod child_metadata;
 mod children;
 mod cleanup;
 mod collect;
-pub mod correction;
 pub mod crd;
 pub mod crd_status;
 mod cycle;

@@ -20,8 +20,6 @@ pub struct Executed {
     pub held: Vec<(ChildKey, HeldField)>,
     /// Fields that other clients had set by update and that were removed, because what is declared is refused beside them.
     pub taken: Vec<(ChildKey, TakenField)>,
-    /// What was corrected on a child whose drift was: fields, values, who had set them. Without values of Secrets.
-    pub corrected: Vec<(ChildKey, String)>,
     /// Children whose `spec.replicas` an autoscaler sets, and its name.
     pub autoscaled: Vec<(ChildKey, String)>,
     /// Why a custom resource that is being deleted waits: reason and message.

@@ -28,7 +28,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use orkestra_cluster::{client::credentials, requests::Cluster};
+use orkestra_cluster::requests::Cluster;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::{
@@ -154,12 +154,9 @@ fn network(peer: IpAddr) -> IpAddr {
     }
 }
 
-/// Returns the token of `Authorization: Bearer <token>`. The API server's proxy removes that header, so that clients of the proxy
-/// send another.
+/// Returns the token of `Authorization: Bearer <token>`.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let own = headers.get(header::AUTHORIZATION);
-    let value = own.or_else(|| headers.get(credentials::HEADER))?;
-    let value = value.to_str().ok()?;
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.trim().split_once(' ')?;
     let token = token.trim();
     let is_one = scheme.eq_ignore_ascii_case("bearer")

@@ -309,18 +309,3 @@ async fn an_api_server_that_does_not_answer_is_503_and_is_asked_again() {
         "{body}"
     );
 }
-
-#[test]
-fn behind_the_proxy_the_token_is_in_another_header() {
-    let mut headers = HeaderMap::new();
-    headers.insert(
-        "orkestra-authorization",
-        HeaderValue::from_static("Bearer proxied"),
-    );
-    assert_eq!(bearer(&headers), Some("proxied"));
-    headers.insert(
-        header::AUTHORIZATION,
-        HeaderValue::from_static("Bearer own"),
-    );
-    assert_eq!(bearer(&headers), Some("own"));
-}

@@ -255,7 +255,7 @@ async fn delete(
         .delete(kind.served(), &key.object, &record.id.uid, background)
         .await;
     if answer.is_ok() {
-        log_write(pass, &cr.id.key, key, (Action::Deleted, None));
+        log_write(pass, &cr.id.key, key, Action::Deleted);
     }
     match answer {
         Ok(None) | Err(ClusterError::NotFound(_) | ClusterError::Conflict { .. }) => Ok(None),

@@ -58,7 +58,7 @@ pub(crate) async fn end(pass: &Pass<'_>, observed: &Observed) -> Option<Passed> 
     for deletion in &deletion.delete {
         let result = delete_child(pass, deletion, Propagation::Foreground).await;
         if result.is_ok() {
-            log_write(pass, owner, &deletion.key, (Action::Deleted, None));
+            log_write(pass, owner, &deletion.key, Action::Deleted);
         }
         note(&mut executed, &deletion.key, Action::Deleted, result);
     }
@@ -120,7 +120,7 @@ async fn make(
     for job in &deletion.make {
         match create(pass, observed, job).await {
             Ok(Made::Now) => {
-                log_write(pass, &observed.cr.id.key, &job.key, (Action::Created, None));
+                log_write(pass, &observed.cr.id.key, &job.key, Action::Created);
                 note(executed, &job.key, Action::Created, Ok(()));
             }
             Ok(Made::Never(message)) => {

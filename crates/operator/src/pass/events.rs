@@ -30,13 +30,7 @@ pub(crate) fn report_events(
     let changes: Vec<String> = executed
         .done
         .iter()
-        .filter_map(|done| {
-            let verb = change(done.action)?;
-            let mut corrected = executed.corrected.iter();
-            let fields = corrected.find(|(key, _)| *key == done.key);
-            let fields = fields.map(|(_, fields)| format!(": {fields}"));
-            Some(format!("{verb} {}{}", done.key, fields.unwrap_or_default()))
-        })
+        .filter_map(|done| change(done.action).map(|verb| format!("{verb} {}", done.key)))
         .collect();
     if !changes.is_empty() {
         publish(
@@ -241,13 +235,8 @@ pub(crate) fn publish(
     });
 }
 
-/// Logs the write of a child of the custom resource `owner`, with the fields that it corrected.
-pub(crate) fn log_write(
-    pass: &Pass<'_>,
-    owner: &ObjectKey,
-    key: &ChildKey,
-    (action, corrected): (Action, Option<&str>),
-) {
+/// Logs the write of a child of the custom resource `owner`.
+pub(crate) fn log_write(pass: &Pass<'_>, owner: &ObjectKey, key: &ChildKey, action: Action) {
     let done = match action {
         Action::Unchanged => return,
         Action::Created => "created",
@@ -258,8 +247,8 @@ pub(crate) fn log_write(
     };
     let owner = format!("{} {owner}", pass.bound.plan.resource.kind);
     if pass.shared.context.logs_writes {
-        tracing::info!(object = %key, %owner, fields = corrected, "{done}");
+        tracing::info!(object = %key, %owner, "{done}");
     } else {
-        tracing::debug!(object = %key, %owner, fields = corrected, "{done}");
+        tracing::debug!(object = %key, %owner, "{done}");
     }
 }

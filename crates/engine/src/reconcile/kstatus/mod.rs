@@ -63,7 +63,7 @@ const FIELDS: [&[&str]; 19] = [
 ];
 
 /// Returns the fields that [`readiness`] reads.
-pub fn read_paths() -> impl Iterator<Item = Path> {
+pub(crate) fn read_paths() -> impl Iterator<Item = Path> {
     FIELDS
         .iter()
         .map(|fields| Path::of_fields(fields.iter().copied()))

@@ -20,12 +20,12 @@ use self::{proof::Proof, unread::fault_of};
 use super::{
     identity::from_hex,
     kstatus::{self, Readiness},
-    metadata::in_metadata,
+    metadata::{controller, in_metadata},
     owned::{self, OwnValues, Ownership},
 };
 pub use super::{
     identity::{Identity, Uid},
-    metadata::{Malformed, controller},
+    metadata::Malformed,
 };
 use orkestra_language::api::names;
 use orkestra_object::value::{Fault, Node, Path, Projection, project};

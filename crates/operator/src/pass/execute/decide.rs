@@ -1,7 +1,7 @@
 //! Decides what to send for one child: nothing, a create, or an update that takes only permitted fields.
 
 use orkestra_engine::reconcile::{
-    child_metadata, correction,
+    child_metadata,
     differ::{Difference, HeldField, difference, without},
     forecast::{CONTROLLED, TAKEN},
     owned::{OwnValues, updated_by},
@@ -224,29 +224,6 @@ impl Writer<'_> {
                 .map_or(fight.pause, |other| other.min(fight.pause)),
         );
         Ok(fight.paths)
-    }
-
-    /// Describes the drift that is about to be corrected; none if there is none, or if the object cannot be read: that is no reason not
-    /// to correct it. Records have no values, so that the object is read for it.
-    pub(crate) async fn corrected(
-        &self,
-        kind: &Kind,
-        rendered: &Rendered,
-        drift: &[Path],
-    ) -> Option<String> {
-        if drift.is_empty() {
-            return None;
-        }
-        let Pass { shared, bound, .. } = self.pass;
-        let key = &rendered.key;
-        let live = shared.requests.get(kind.served(), &key.object).await;
-        let live = live.ok()?;
-        let declared = &bound.plan.children[rendered.declared];
-        let is_secret = key.kind.group.is_empty() && &*key.kind.kind == "Secret";
-        let writer = |path: &Path| last_writer(&live, path, &bound.manager);
-        let hides = is_secret || declared.shows_secrets;
-        let text = correction::describe(&live, &rendered.object, drift, writer, hides);
-        Some(text)
     }
 
     /// Returns the name of the `HorizontalPodAutoscaler` that targets the object: while one exists, its replicas are not

@@ -92,7 +92,6 @@ impl WriteOutcome {
         self.executed.failures.extend(executed.failures);
         self.executed.held.extend(executed.held);
         self.executed.taken.extend(executed.taken);
-        self.executed.corrected.extend(executed.corrected);
         self.executed.autoscaled.extend(executed.autoscaled);
         self.made.extend(made);
         self.revisit = [self.revisit, revisit].into_iter().flatten().min();
@@ -153,9 +152,7 @@ async fn write(pass: &Pass<'_>, owner: &OwnerMark, intent: &Intent) -> WriteOutc
     };
     match result {
         Ok(action) => {
-            let corrected = writer.outcome.executed.corrected.first();
-            let corrected = corrected.map(|(_, fields)| &**fields);
-            log_write(pass, &owner.key, key, (action, corrected));
+            log_write(pass, &owner.key, key, action);
             writer.outcome.executed.done.push(Done {
                 key: key.clone(),
                 action,
@@ -253,7 +250,6 @@ impl Writer<'_> {
                 ),
                 Write::Update { body, force, drift } => (body, force, drift, false),
             };
-            let corrected = self.corrected(&kind, rendered, &drift).await;
             let (pass, manager) = (self.pass, &self.pass.bound.manager);
             match pass
                 .apply(kind.served(), &rendered.key.object, &body, manager, force)
@@ -262,12 +258,7 @@ impl Writer<'_> {
                 Ok(object) => {
                     let before = record.as_deref();
                     let action = self.applied(&kind, rendered, before, &object, &drift, created);
-                    let executed = &mut self.outcome.executed;
-                    executed.take(&rendered.key, taken);
-                    if action == Action::Repaired {
-                        let corrected = corrected.map(|fields| (rendered.key.clone(), fields));
-                        executed.corrected.extend(corrected);
-                    }
+                    self.outcome.executed.take(&rendered.key, taken);
                     return Ok(replaced.unwrap_or(action));
                 }
                 Err(ClusterError::Conflict { causes, .. }) => {
