@@ -127,9 +127,9 @@ fn check_inputs(
                     continue;
                 };
                 let is_said = known.iter().any(|one| {
-                    let mut changes = one.changes.iter();
+                    let mut fields = one.changes.iter();
                     one.decides.contains(key)
-                        || changes.any(|(of, field)| {
+                        || fields.any(|(of, field)| {
                             of == key && (at.starts_with(field) || field.starts_with(at))
                         })
                 });
@@ -171,11 +171,11 @@ fn check_origins(explainer: &Explainer<'_>) -> Vec<String> {
 #[tokio::test]
 async fn every_field_of_every_example_depends_on_what_is_named_and_on_nothing_else() {
     let mut wrong = Vec::new();
-    let mut explained = 0;
+    let mut count = 0;
     for (folder, resource) in inputs() {
         with_passes(&folder, &resource, |plan, assumed| {
             let explainer = Explainer::new(plan, assumed).unwrap();
-            explained += explainer.children().count();
+            count += explainer.children().count();
             let name = resource.file_name().unwrap().to_string_lossy().into_owned();
             let folder: PathBuf = folder.file_name().unwrap().into();
             let mut found = check_inputs(plan, assumed, &explainer);
@@ -188,6 +188,6 @@ async fn every_field_of_every_example_depends_on_what_is_named_and_on_nothing_el
         })
         .await;
     }
-    assert!(explained > 50, "{explained}");
+    assert!(count > 50, "{count}");
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
