@@ -11,7 +11,8 @@ use crate::{
 /// Runs `ork why`, as the administrator of the scenario would.
 fn why(scenario: &Scenario, args: &[&str]) -> Result<String> {
     let namespace = ["--namespace", &scenario.namespace];
-    scenario.ork(&[&["why", "pond/north"], args, &namespace].concat())
+    let pond = format!("ponds.{}/north", scenario.group);
+    scenario.ork(&[&["why", &pond], args, &namespace].concat())
 }
 
 fn explained(scenario: &Scenario, args: &[&str]) -> Result<Value> {
@@ -96,15 +97,11 @@ async fn a_field_leads_to_its_expression_its_inputs_and_its_managers() -> Result
         "{unknown}"
     );
 
-    // Without a child: what it waits for. No node runs the pods.
-    let ponds = scenario.objects("ponds");
-    let is_waiting = |pond: &Value| {
-        crate::scenario::condition(pond, "Ready").is_some_and(|ready| ready["status"] == "False")
-    };
-    ponds.until("north", "waits", LIMIT, is_waiting).await?;
+    // Without a child: what it waits for, and what the next pass does.
+    scenario.objects("ponds").until_ready("north").await?;
     let text = why(&scenario, &[])?;
     ensure!(
-        text.contains("Deployment.apps") && text.contains("2 of 3 ready"),
+        text.contains("True (ReconcileSucceeded)") && text.contains("of 3 ready"),
         "{text}"
     );
     ensure!(text.contains("changes nothing"), "{text}");
