@@ -77,6 +77,7 @@ fn fields(objects: &[Node]) -> BTreeMap<(ChildKey, Path), Node> {
 }
 
 /// Checks that whatever changes with a value is said to depend on it.
+// Over 60 lines: each value, each other value, and each field that then differs.
 fn check_inputs(
     plan: &OperatorPlan,
     assumed: &Assumptions<'_>,
