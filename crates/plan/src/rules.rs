@@ -127,8 +127,8 @@ impl RulesPlan {
             let mut is_intent = true;
             let mut look = |path: &Path| {
                 let mut known = live.iter();
-                is_intent &= inputs::is_intent(path, import)
-                    && !known.any(|known| known.starts_with(path) || path.starts_with(known));
+                is_intent &=
+                    inputs::is_intent(path, import) && !known.any(|known| known.overlaps(path));
             };
             one.value.template.reads().iter().for_each(&mut look);
             for condition in one.gate.iter() {

@@ -296,7 +296,7 @@ fn is_read(step: &ConversionStep, path: &Path) -> bool {
     for (_, tree) in &step.fields {
         tree.visit(&mut |leaf| {
             let mut reads = leaf.template.reads().iter();
-            found |= reads.any(|read| path.starts_with(read) || read.starts_with(path));
+            found |= reads.any(|read| path.overlaps(read));
         });
     }
     found

@@ -113,8 +113,7 @@ impl TemplateData {
             return None;
         }
         paths.into_iter().find_map(|path| {
-            let touches =
-                |(gone, _): &&(Path, Box<str>)| path.starts_with(gone) || gone.starts_with(path);
+            let touches = |(gone, _): &&(Path, Box<str>)| path.overlaps(gone);
             let (gone, why) = self.unavailable.iter().find(touches)?;
             Some(format!("`.{gone}` cannot be read: {why}"))
         })

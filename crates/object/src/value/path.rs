@@ -139,6 +139,11 @@ impl Path {
     pub fn starts_with(&self, prefix: &Path) -> bool {
         self.0.len() >= prefix.0.len() && self.0.iter().zip(&prefix.0).all(|(a, b)| a.same_place(b))
     }
+
+    /// True if a change at one of the paths may change the value at the other: one is below the other, or they are the same.
+    pub fn overlaps(&self, other: &Path) -> bool {
+        self.starts_with(other) || other.starts_with(self)
+    }
 }
 
 impl FromIterator<PathStep> for Path {

@@ -273,7 +273,7 @@ impl<'p> MomentContext<'p> {
     /// Adds why a rule about a field of the custom resource does not apply at admission.
     fn path(&self, path: &Path, moments: &mut Moments) {
         let mut late = self.late.iter();
-        if late.any(|late| late.starts_with(path) || path.starts_with(late)) {
+        if late.any(|late| late.overlaps(path)) {
             let why = format!("a rule that applies in passes only sets `{path}`");
             moments.not_at_admission.get_or_insert(why.into());
         }

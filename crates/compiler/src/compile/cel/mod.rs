@@ -102,7 +102,7 @@ impl CelContext<'_> {
         for condition in [&rule.gate, &rule.test].into_iter().flat_map(Gate::iter) {
             condition.visit_reads(&mut |path| {
                 let path = of_object(path);
-                reads_it |= path.starts_with(replicas) || replicas.starts_with(&path);
+                reads_it |= path.overlaps(replicas);
             });
         }
         if !reads_it {
@@ -193,7 +193,7 @@ impl CelContext<'_> {
             CompletionTarget::Rendered(_) => Path::root(),
         });
         let mut set = normalized.chain(completed);
-        if set.any(|set| set.starts_with(path) || path.starts_with(&set)) {
+        if set.any(|set| set.overlaps(path)) {
             return Err(format!(
                 "`{path}` is set by a rule of `mutation` or `normalize`, which a policy does not see while the webhook is unreachable"
             ));

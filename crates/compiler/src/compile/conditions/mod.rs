@@ -205,7 +205,7 @@ pub(crate) fn default_on_false<'a>(
 ) -> OnFalsePlan {
     let is_live = |path: &Path| {
         let mut live = live.iter();
-        live.any(|live| live.starts_with(path) || path.starts_with(live))
+        live.any(|live| live.overlaps(path))
     };
     let mut intent = each.is_none_or(|each| each.is_intent(import) && !is_live(&each.field));
     // An element has the origin of its list.

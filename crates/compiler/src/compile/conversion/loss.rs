@@ -107,7 +107,7 @@ impl<'s> Comparison<'s> {
         for (_, tree) in &self.step.fields {
             tree.visit(&mut |leaf| {
                 let mut reads = leaf.template.reads().iter();
-                is_read |= reads.any(|read| read.starts_with(path) || path.starts_with(read));
+                is_read |= reads.any(|read| read.overlaps(path));
             });
         }
         is_read

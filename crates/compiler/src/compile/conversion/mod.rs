@@ -230,7 +230,7 @@ fn step(
             continue;
         };
         let mut others = fields.iter();
-        if others.any(|(other, _)| other.starts_with(&path) || path.starts_with(other)) {
+        if others.any(|(other, _)| other.overlaps(&path)) {
             let message = format!("`{path}` is set twice");
             at_spec.key(key).error(Code::SetTwice, message);
             continue;

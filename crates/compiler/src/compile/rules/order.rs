@@ -98,10 +98,10 @@ pub(crate) fn completed_late(plan: &OperatorPlan, path: &Path) -> bool {
     let mut rules = plan.rules.mutation.iter();
     plan.rules.late
         && rules.any(|rule| match &rule.target {
-            CompletionTarget::Path(target) => target.starts_with(path) || path.starts_with(target),
+            CompletionTarget::Path(target) => target.overlaps(path),
             CompletionTarget::Rendered(_) => {
                 let mut roots = ROOTS.iter().copied().map(root);
-                roots.any(|root| root.starts_with(path) || path.starts_with(&root))
+                roots.any(|root| root.overlaps(path))
             }
         })
 }

@@ -78,7 +78,7 @@ impl HookAnswers {
                 let mut later = self.waiting.iter();
                 later.any(|(hook, why)| {
                     let data = Path::of_fields([Key::from(HOOK), plan.hooks[*hook].name.clone()]);
-                    *why == Waiting::Later && (path.starts_with(&data) || data.starts_with(path))
+                    *why == Waiting::Later && path.overlaps(&data)
                 })
             })
     }
