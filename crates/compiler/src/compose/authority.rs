@@ -6,7 +6,7 @@
 //!
 //! Your document is the outermost composition, with the files on disk that it names. It may use Secrets, environment variables,
 //! objects of the cluster, files and every host. A fetched document comes from a server or an object that others can write, so it
-//! may not, except for the hosts and objects that your document names itself. There is no field for other grants: a source that
+//! may not, except for the hosts and objects that your document names itself. Further grants are not supported: a source that
 //! needs credentials is declared in your document.
 
 use std::collections::BTreeSet;
