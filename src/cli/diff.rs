@@ -54,6 +54,13 @@ pub(crate) struct Args {
     sources: SourceOptions,
 }
 
+impl From<diff::Error> for Failure {
+    fn from(error: diff::Error) -> Self {
+        let is_unreachable = error.is_unreachable();
+        Self::of(error, is_unreachable)
+    }
+}
+
 pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     let differs = differs(args).await.map_err(|failure| match failure {
         Failure::Input(error) => {
@@ -115,13 +122,7 @@ async fn compare(args: Args) -> Result<Diffed, Failure> {
     let cluster = Cluster::new(connection.client);
     let comparing = Box::pin(diff::diff(&cluster, &request));
     let diffed = output::progress("comparing with the cluster", comparing).await;
-    let diffed = diffed.map_err(|error| {
-        if error.is_unreachable() {
-            Failure::Cluster(error.into())
-        } else {
-            Failure::Input(error.into())
-        }
-    })?;
+    let diffed = diffed?;
     output::snippets(&diffed.problems.0, &diffed.texts);
     output::print(&diff::unified(&diffed.changes).map_err(anyhow::Error::new)?)?;
     let counts = Counts::of(&diffed.problems);

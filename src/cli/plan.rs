@@ -91,13 +91,7 @@ async fn planned(args: Args) -> Result<bool, Failure> {
     let cluster = Cluster::new(connection.client.clone());
     let planning = Box::pin(plan::plan(&cluster, &request));
     let planned = output::progress("reading the cluster", planning).await;
-    let planned = planned.map_err(|error| {
-        if error.is_unreachable() {
-            Failure::Cluster(error.into())
-        } else {
-            Failure::Input(error.into())
-        }
-    })?;
+    let planned = planned?;
     output::snippets(&planned.problems.0, &planned.texts);
     let counts = Counts::of(&planned.problems);
     let permissions = permissions(&args.cluster, &args.sources, &planned).await?;

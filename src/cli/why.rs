@@ -90,10 +90,7 @@ pub(crate) async fn execute(args: Args) -> Result<(), Failure> {
     };
     let asking = Box::pin(why::explain(target.cluster, &request));
     let answered = output::progress("reading the cluster", asking).await;
-    let (answer, problems, texts) = answered.map_err(|error| {
-        let is_unreachable = error.is_unreachable();
-        Failure::of(error, is_unreachable)
-    })?;
+    let (answer, problems, texts) = answered?;
     output::snippets(&problems.0, &texts);
     let (text, json) = match answer {
         Answer::Invalid => return Err(Failure::Reported),
@@ -140,11 +137,7 @@ async fn in_force(object: &FoundObject, kind: &GroupKind) -> Result<Files, Failu
 }
 
 async fn operating(cluster: &Cluster, kind: &GroupKind) -> Result<KatalogRef, Failure> {
-    let found = orkestra_controller::operating(cluster, kind).await;
-    let mut found = found.map_err(|error| {
-        let is_unreachable = error.is_unreachable();
-        Failure::of(error, is_unreachable)
-    })?;
+    let mut found = orkestra_controller::operating(cluster, kind).await?;
     match found.len() {
         1 => Ok(found.remove(0)),
         0 => Err(anyhow!(

@@ -75,11 +75,11 @@ pub async fn history(cluster: &Cluster, katalog: &KatalogRef) -> Result<History,
 /// Returns the Katalogs and Komposers of all namespaces that operate a kind, according to their status.
 ///
 /// # Errors
-/// The API server refused, or did not answer.
+/// [`HistoryError::Call`].
 pub async fn operating(
     cluster: &Cluster,
     kind: &GroupKind,
-) -> Result<Vec<KatalogRef>, RequestError> {
+) -> Result<Vec<KatalogRef>, HistoryError> {
     let mut found = Vec::new();
     for declaring in [Declaring::Katalog, Declaring::Komposer] {
         let objects = ServedResource::declaring(cluster, declaring);

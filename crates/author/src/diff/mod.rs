@@ -120,30 +120,25 @@ pub async fn diff(cluster: &Cluster, request: &DiffRequest) -> Result<Diffed, Er
     };
     diffed.resources = resources.len();
     let cross = desk.cross(&resources).await?;
-    let mut by_operator: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (at, resource) in resources.iter().enumerate() {
+    let mut operated = Vec::with_capacity(resources.len());
+    for resource in &resources {
         match pick(desk.katalogs, resource) {
-            Ok(picked) => {
-                let is_it = |one: &&OperatorPlan| std::ptr::eq(*one, picked.operator);
-                let operator = desk.operators().position(|one| is_it(&one));
-                by_operator
-                    .entry(operator.unwrap_or(0))
-                    .or_default()
-                    .push(at);
-            }
+            Ok(picked) => operated.push((resource, picked.operator)),
             Err(problem) => diffed.problems.push(*problem),
         }
     }
+    // In the order of the custom resources, whose operators may take turns.
     let mut changes = BTreeMap::new();
-    for (operator, places) in by_operator {
-        let Some(operator) = desk.operators().nth(operator) else {
+    for operator in desk.operators() {
+        let own = operated.iter().enumerate();
+        let own = own.filter(|(_, (_, of))| std::ptr::eq(*of, operator));
+        let (places, own): (Vec<usize>, Vec<&FileObject>) =
+            own.map(|(at, (resource, _))| (at, *resource)).unzip();
+        if own.is_empty() {
             continue;
-        };
-        let of_operator: Vec<&FileObject> = places.iter().map(|at| &resources[*at]).collect();
-        let found = desk
-            .compare(operator, &of_operator, &cross, &mut diffed.problems)
-            .await?;
-        changes.extend(places.into_iter().zip(found));
+        }
+        let comparing = desk.compare(operator, &own, &cross, &mut diffed.problems);
+        changes.extend(places.into_iter().zip(comparing.await?));
     }
     diffed.changes = changes.into_values().flatten().collect();
     Ok(diffed)

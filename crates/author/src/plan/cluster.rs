@@ -9,7 +9,7 @@ use orkestra_engine::reconcile::{
 };
 use orkestra_language::diagnostics::{Code, Diagnostic, FieldPath};
 use orkestra_object::value::Node;
-use orkestra_plan::{ObjectKey, OperatorPlan};
+use orkestra_plan::{GroupKind, ObjectKey, OperatorPlan};
 
 use super::{Planned, group::Instance};
 use crate::{
@@ -104,16 +104,7 @@ impl Survey<'_> {
         let scaled = self.cluster.scaled(operator).await?;
         let scopes = picked.scopes();
         let run = |_: usize, subject: &Subject| -> Forecast {
-            let assumed = Assumptions {
-                cr: subject.cr.clone(),
-                children: &subject.children,
-                cross: &cross,
-                calls: self.calls,
-                version: picked.version(),
-                scopes: &scopes,
-                now: self.now,
-                seen_as: None,
-            };
+            let assumed = self.assumed(picked, subject, &cross, &scopes);
             forecast(operator, assumed, &scaled).map_err(|why| why.to_string())
         };
         let asked = |one: &Forecast| match one {
@@ -129,6 +120,26 @@ impl Survey<'_> {
             cross,
             forecasts,
         })
+    }
+
+    /// Returns what a pass over a custom resource assumes.
+    pub(crate) fn assumed<'a>(
+        &'a self,
+        picked: &Picked<'a>,
+        subject: &'a Subject,
+        cross: &'a [Node],
+        scopes: &'a BTreeMap<GroupKind, bool>,
+    ) -> Assumptions<'a> {
+        Assumptions {
+            cr: subject.cr.clone(),
+            children: &subject.children,
+            cross,
+            calls: self.calls,
+            version: picked.version(),
+            scopes,
+            now: self.now,
+            seen_as: None,
+        }
     }
 
     /// Returns the objects that `cross` may read.

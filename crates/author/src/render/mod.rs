@@ -34,7 +34,7 @@ use self::objects::status_of;
 pub use self::print::{Show, masked_objects, to_json, to_yaml};
 pub(crate) use self::{
     calls::read_calls,
-    hide::is_secret,
+    hide::{is_secret, masked},
     objects::{FileObject, read_objects},
     pick::{Picked, pick},
 };

@@ -130,9 +130,7 @@ fn check_inputs(
                 let is_said = known.iter().any(|one| {
                     let mut fields = one.changes.iter();
                     one.decides.contains(key)
-                        || fields.any(|(of, field)| {
-                            of == key && (at.starts_with(field) || field.starts_with(at))
-                        })
+                        || fields.any(|(of, field)| of == key && at.overlaps(field))
                 });
                 if before != after && !is_said {
                     wrong.push(format!("{path} → {other:?} changes {at} of {key}"));

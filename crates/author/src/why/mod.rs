@@ -14,7 +14,7 @@ mod print;
 mod target;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -22,12 +22,12 @@ use std::{
 use jiff::Timestamp;
 use orkestra_cluster::requests::Cluster;
 use orkestra_engine::reconcile::{
+    forecast::{FieldChange, PlannedAction},
     owned::{Holder, OwnValues, holders},
-    preview::Assumptions,
-    why::{Effect, Input, Origin, Why, why},
+    why::{Effect, Input, Origin, Why, WhyInput, why},
 };
 use orkestra_language::{api::names, diagnostics::Diagnostics};
-use orkestra_object::value::{MASK, Node, Path as Field};
+use orkestra_object::value::{MASK, Node, Path as Field, set};
 use orkestra_plan::{ChildKey, GroupKind, ObjectKey, OperatorPlan};
 use serde_json::Value;
 
@@ -37,9 +37,9 @@ pub use self::{
     print::{overview as overview_text, text},
 };
 use crate::{
-    live::{Error, LiveCluster},
-    plan::{PlannedChange, Selection, Severity, Survey, Surveyed, planned_changes},
-    render::{Picked, Rendered, place_of, read_calls},
+    live::{self, Error, LiveCluster},
+    plan::{Forecast, PlannedChange, Selection, Survey, Surveyed, planned_changes},
+    render::{Picked, Rendered, masked, place_of, read_calls},
 };
 use orkestra_loader::{
     compose::Fetch,
@@ -127,14 +127,13 @@ async fn answer(
         now: request.now,
     };
     let surveyed = survey.survey(&picked).await?;
-    let subject = Subject::of(&picked, request, &surveyed);
-    let Some(subject) = subject else {
+    let Some(subject) = Subject::of((&picked, request), &survey, &surveyed) else {
         let why = format!("{} {} does not exist", request.kind, request.key);
         return Ok(Answer::Unknown(why));
     };
     match &request.child {
         None => Ok(Answer::Resource(Box::new(overview::overview(&subject)))),
-        Some(text) => Ok(subject.field(text, calls)),
+        Some(text) => Ok(subject.field(text)),
     }
 }
 
@@ -142,19 +141,23 @@ async fn answer(
 struct Subject<'a> {
     picked: &'a Picked<'a>,
     request: &'a WhyRequest,
-    cr: &'a Node,
-    children: &'a [Node],
+    survey: &'a Survey<'a>,
+    known: &'a live::Subject,
     cross: &'a [Node],
-    forecast: &'a crate::plan::Forecast,
+    forecast: &'a Forecast,
 }
 
 impl<'a> Subject<'a> {
-    fn of(picked: &'a Picked<'a>, request: &'a WhyRequest, surveyed: &'a Surveyed) -> Option<Self> {
+    fn of(
+        (picked, request): (&'a Picked<'a>, &'a WhyRequest),
+        survey: &'a Survey<'a>,
+        surveyed: &'a Surveyed,
+    ) -> Option<Self> {
         Some(Self {
             picked,
             request,
-            cr: &surveyed.subjects.first()?.cr,
-            children: &surveyed.subjects.first()?.children,
+            survey,
+            known: surveyed.subjects.first()?,
             cross: &surveyed.cross,
             forecast: surveyed.forecasts.first()?,
         })
@@ -168,35 +171,32 @@ impl<'a> Subject<'a> {
         format!(
             "{} {}",
             self.operator().resource.kind,
-            ObjectKey::of(self.cr)
+            ObjectKey::of(&self.known.cr)
         )
     }
 
-    /// Returns the keys of the children that a pass renders, and of those that exist.
-    fn keys(&self) -> Vec<ChildKey> {
-        let rendered = self
-            .forecast
+    /// Returns the children that a pass renders.
+    fn rendered(&self) -> impl Iterator<Item = &'a Node> {
+        self.forecast
             .iter()
-            .flat_map(|(preview, _)| &preview.objects);
-        let mut keys: Vec<ChildKey> = rendered.filter_map(ChildKey::of).collect();
-        for key in self.own().filter_map(ChildKey::of) {
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
-        }
-        keys
+            .flat_map(|(preview, _)| &preview.objects)
+    }
+
+    /// Returns the keys of the children that a pass renders, and of those that exist.
+    fn keys(&self) -> BTreeSet<ChildKey> {
+        let all = self.rendered().chain(self.own());
+        all.filter_map(ChildKey::of).collect()
     }
 
     /// Returns its children, without other objects that its pass reads.
     fn own(&self) -> impl Iterator<Item = &'a Node> {
-        let uid = self.cr.meta_text("uid");
+        let uid = self.known.cr.meta_text("uid");
         let is_own = move |one: &&Node| one.label(names::LABEL_OWNER_UID) == uid;
-        self.children.iter().filter(is_own)
+        self.known.children.iter().filter(is_own)
     }
 
     fn live(&self, key: &ChildKey) -> Option<&'a Node> {
-        let mut children = self.children.iter();
-        children.find(|object| ChildKey::of(object).as_ref() == Some(key))
+        find(self.known.children.iter(), key)
     }
 
     fn place(&self, at: &str) -> Place {
@@ -214,34 +214,21 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn field(&self, text: &str, calls: &BTreeMap<String, Node>) -> Answer {
+    fn field(&self, text: &str) -> Answer {
         let keys = self.keys();
         let (key, path) = match target::find(text, &keys) {
             Ok(found) => found,
             Err(why) => return Answer::Unknown(why),
         };
-        let live = self.live(&key);
-        let mut objects = self
-            .forecast
-            .iter()
-            .flat_map(|(preview, _)| &preview.objects);
-        let wanted = objects.find(|object| ChildKey::of(object).as_ref() == Some(&key));
-        let object = wanted.or(live).unwrap_or(&Node::Null);
-        let path = match target::path(path, object) {
+        let wanted = find(self.rendered(), &key).or(self.live(&key));
+        let path = match target::path(path, wanted.unwrap_or(&Node::Null)) {
             Ok(path) => path,
             Err(why) => return Answer::Unknown(format!("{key}: {why}")),
         };
         let scopes = self.picked.scopes();
-        let assumed = Assumptions {
-            cr: self.cr.clone(),
-            children: self.children,
-            cross: self.cross,
-            calls,
-            version: self.picked.version(),
-            scopes: &scopes,
-            now: self.request.now,
-            seen_as: None,
-        };
+        let assumed = self
+            .survey
+            .assumed(self.picked, self.known, self.cross, &scopes);
         match why(self.operator(), &assumed, (&key, &path)) {
             Ok(Some(why)) => Answer::Field(Box::new(self.explained(&key, &path, &why))),
             Ok(None) => Answer::Unknown(format!(
@@ -254,8 +241,15 @@ impl<'a> Subject<'a> {
 
     fn explained(&self, key: &ChildKey, path: &Field, why: &Why) -> Explained {
         let live = self.live(key);
-        let secret = self.is_secret(key, path, why);
-        let shown = |node: &Node| shown(node, secret && !self.request.secrets);
+        let mut decides = why.inputs.iter().filter(|one| one.effect == Effect::Value);
+        let hides = decides.any(|one| self.hides(&one.input));
+        let shown = |node: &Node| {
+            if hides {
+                self.shown(node, hides)
+            } else {
+                self.shown_at(key, path, node)
+            }
+        };
         let (origin, expressions) = match &why.origin {
             Origin::Expressions(all) => (OriginWord::Expressions, &all[..]),
             Origin::Fixed => (OriginWord::Entry, &[][..]),
@@ -284,14 +278,24 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// True if the value of the field may show that of a Secret.
-    fn is_secret(&self, key: &ChildKey, path: &Field, why: &Why) -> bool {
-        let secret = GroupKind::parse("Secret");
-        let is_data = ["data", "stringData"]
-            .iter()
-            .any(|root| path.is_empty() || path.starts_with(&Field::of_fields([*root])));
-        let mut inputs = why.inputs.iter().filter(|one| one.effect == Effect::Value);
-        (key.kind == secret && is_data) || inputs.any(|one| self.hides(&one.input))
+    /// Returns a value; masked if it is hidden and the caller does not ask for values of Secrets.
+    fn shown(&self, node: &Node, hides: bool) -> Value {
+        if hides && !self.request.secrets {
+            MASK.into()
+        } else {
+            node.to_json()
+        }
+    }
+
+    /// Returns the value of a field of a child; of a Secret, with its values masked.
+    fn shown_at(&self, key: &ChildKey, path: &Field, node: &Node) -> Value {
+        if self.request.secrets || key.kind != GroupKind::parse("Secret") {
+            return node.to_json();
+        }
+        let mut object = Node::default();
+        set(&mut object, path, node.clone());
+        let masked = masked(&object);
+        masked.at(path).unwrap_or(&Node::Null).to_json()
     }
 
     /// True if the value is one of a Secret, or of a child that may hold one.
@@ -307,7 +311,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn input(&self, one: &orkestra_engine::reconcile::why::WhyInput) -> ShownInput {
+    fn input(&self, one: &WhyInput) -> ShownInput {
         let from = match &one.input {
             Input::Resource(path) => format!(".{path}"),
             Input::Object(key, path) | Input::Cross(key, path) => format!("{key} {path}"),
@@ -315,35 +319,30 @@ impl<'a> Subject<'a> {
             Input::Answer(name, path) => format!("answer `{name}` {path}"),
             Input::Time => "the time".to_owned(),
         };
-        let hides = self.hides(&one.input) && !self.request.secrets;
+        let hides = self.hides(&one.input);
         ShownInput {
             from,
-            value: one.value.as_ref().map(|value| shown(value, hides)),
+            value: one.value.as_ref().map(|value| self.shown(value, hides)),
             decides_existence: one.effect == Effect::Existence,
         }
     }
 
     fn next(&self, key: &ChildKey, path: &Field, live: Option<&Node>) -> Next {
-        let changes = self.changes();
-        let name = key.to_string();
-        let Some(change) = changes.iter().find(|change| change.object == name) else {
+        let mut writes = self.forecast.iter().flat_map(|(_, writes)| writes);
+        let Some(write) = writes.find(|write| write.key == *key) else {
             return Next::Keeps;
         };
-        match change.action {
-            Severity::Create => Next::Creates,
-            Severity::Immutable | Severity::Refuse => Next::Refused,
-            Severity::Delete => Next::Writes,
-            Severity::Replace | Severity::Adopt | Severity::Update => {
-                let object = live.unwrap_or(&Node::Null);
-                let is_near = |text: &str| {
-                    target::path(text, object)
-                        .is_ok_and(|at| at.starts_with(path) || path.starts_with(&at))
-                };
-                if change.fields.iter().any(|field| is_near(&field.path)) {
-                    Next::Writes
-                } else {
-                    Next::Keeps
-                }
+        let object = live.unwrap_or(&Node::Null);
+        let is_field = |field: &FieldChange| {
+            target::path(&field.path, object).is_ok_and(|at| at.overlaps(path))
+        };
+        match &write.action {
+            PlannedAction::Create => Next::Creates,
+            PlannedAction::Immutable(_) | PlannedAction::Refuse(_) => Next::Refused,
+            PlannedAction::Delete => Next::Writes,
+            action if action.fields().iter().any(is_field) => Next::Writes,
+            PlannedAction::Replace(_) | PlannedAction::Adopt(_) | PlannedAction::Update(_) => {
+                Next::Keeps
             }
         }
     }
@@ -351,16 +350,20 @@ impl<'a> Subject<'a> {
     /// Returns what the next pass does to the children.
     fn changes(&self) -> Vec<PlannedChange> {
         match self.forecast {
-            Ok((_, writes)) => {
-                planned_changes(self.operator(), self.cr, writes, self.request.secrets)
-            }
+            Ok((_, writes)) => planned_changes(
+                self.operator(),
+                &self.known.cr,
+                writes,
+                self.request.secrets,
+            ),
             Err(_) => Vec::new(),
         }
     }
 }
 
-fn shown(node: &Node, hides: bool) -> Value {
-    if hides { MASK.into() } else { node.to_json() }
+/// Returns the object of that key.
+fn find<'n>(mut objects: impl Iterator<Item = &'n Node>, key: &ChildKey) -> Option<&'n Node> {
+    objects.find(|object| ChildKey::of(object).as_ref() == Some(key))
 }
 
 fn managers(live: &Node, path: &Field) -> Vec<Manager> {

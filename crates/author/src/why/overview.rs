@@ -84,7 +84,7 @@ pub(crate) fn overview(subject: &Subject<'_>) -> Overview {
     children.sort_by(|one, other| (one.ready, &one.child).cmp(&(other.ready, &other.child)));
     let mut overview = Overview {
         resource: subject.name(),
-        ready: condition(subject.cr),
+        ready: condition(&subject.known.cr),
         children,
         left_out: Vec::new(),
         failures: Vec::new(),

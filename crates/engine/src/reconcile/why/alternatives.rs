@@ -67,8 +67,7 @@ impl Constants {
 
     /// Returns those that the value at a path of the custom resource may be compared with.
     pub(crate) fn near(&self, path: &Path) -> Vec<Node> {
-        let is_near = |at: &Path| at.starts_with(path) || path.starts_with(at);
-        let own = self.of_fields.iter().filter(|(at, _)| is_near(at));
+        let own = self.of_fields.iter().filter(|(at, _)| at.overlaps(path));
         let own = own.map(|(_, node)| node.clone());
         own.chain(self.any()).take(MOST_CONSTANTS).collect()
     }

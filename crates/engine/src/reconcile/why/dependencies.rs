@@ -9,9 +9,9 @@ use super::{
     is_mark, rendered,
 };
 use crate::reconcile::{
+    cycle::{Cycle, Rendered},
     differ::without,
     failure::Failure,
-    metadata::Malformed,
     preview::{Assumptions, passed},
 };
 use orkestra_language::schema::{NestedSchema, Schema};
@@ -71,21 +71,19 @@ struct Child {
 }
 
 /// Finds the values that the children of the custom resource depend on: each value that the plan may read is changed alone, and what
-/// the pass then renders is compared. A change that makes the custom resource invalid or a template fail counts for nothing.
-///
-/// # Errors
-/// [`Malformed`] as for [`preview`](crate::reconcile::preview::preview).
-pub fn dependencies(
+/// the pass then renders is compared with `before`, the decision and the failures of the pass as it is. A change that makes the custom
+/// resource invalid or a template fail counts for nothing.
+pub(crate) fn search(
     plan: &OperatorPlan,
     assumed: &Assumptions<'_>,
-) -> Result<Dependencies, Malformed> {
-    let (children, failures) = run(plan, assumed)?;
+    before: (&Cycle, Vec<Failure>),
+) -> Dependencies {
     let mut trial = Trial {
         plan,
         assumed,
         constants: Constants::of(plan),
-        children,
-        failures,
+        children: children(before.0),
+        failures: before.1,
         left: MOST_PASSES,
         all: Dependencies::default(),
     };
@@ -94,27 +92,22 @@ pub fn dependencies(
     trial.cross();
     trial.answers();
     trial.time();
-    Ok(trial.all)
+    trial.all
 }
 
-/// Runs the pass; returns its children and its failures.
-fn run(
-    plan: &OperatorPlan,
-    assumed: &Assumptions<'_>,
-) -> Result<(Vec<Child>, Vec<Failure>), Malformed> {
-    let (preview, _, cycle) = passed(plan, assumed.clone())?;
+/// Returns the children that a pass renders.
+fn children(cycle: &Cycle) -> Vec<Child> {
     let mut count: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut children = Vec::new();
-    for one in rendered(&cycle) {
+    let child = |one: &Rendered| {
         let nth = count.entry(one.declared).or_default();
-        children.push(Child {
+        *nth += 1;
+        Child {
             key: one.key.clone(),
             place: (one.declared, *nth),
             object: one.object.clone(),
-        });
-        *nth += 1;
-    }
-    Ok((children, preview.failures))
+        }
+    };
+    rendered(cycle).map(child).collect()
 }
 
 struct Trial<'a> {
@@ -258,9 +251,10 @@ impl Trial<'_> {
             return;
         }
         self.left -= 1;
-        let Ok((children, failures)) = run(self.plan, assumed) else {
+        let Ok((preview, _, cycle)) = passed(self.plan, assumed.clone()) else {
             return;
         };
+        let (children, failures) = (children(&cycle), preview.failures);
         if !failures
             .iter()
             .all(|failure| self.failures.contains(failure))
@@ -342,7 +336,8 @@ fn is_tried(path: &Path) -> bool {
     }
 }
 
-/// Calls `visit` with each scalar and each empty container at and below a node, and its path.
+/// Calls `visit` with each scalar and each empty container at and below a node, and its path. Unlike the leaves of a difference, a null
+/// counts: a template reads it.
 pub(crate) fn leaves(node: &Node, path: &Path, visit: &mut dyn FnMut(&Path, &Node)) {
     match node {
         Node::Map(map) if map.iter().next().is_some() => {

@@ -14,13 +14,14 @@ mod dependencies;
 mod origin;
 
 pub use self::{
-    dependencies::{Dependencies, Dependency, Input, dependencies},
+    dependencies::{Dependencies, Dependency, Input},
     origin::{Expression, Origin},
 };
 use jiff::Timestamp;
 
 use super::{
     cycle::{Cycle, Intent, Rendered},
+    differ::without,
     metadata::Malformed,
     preview::{Assumptions, passed},
     record::Observed,
@@ -81,13 +82,14 @@ impl<'a> Explainer<'a> {
     /// # Errors
     /// [`Malformed`] as for [`preview`](super::preview::preview).
     pub fn new(plan: &'a OperatorPlan, assumed: &Assumptions<'_>) -> Result<Self, Malformed> {
-        let (_, observed, cycle) = passed(plan, assumed.clone())?;
+        let (preview, observed, cycle) = passed(plan, assumed.clone())?;
+        let dependencies = dependencies::search(plan, assumed, (&cycle, preview.failures));
         Ok(Self {
             plan,
             now: assumed.now,
             observed,
             cycle,
-            dependencies: dependencies(plan, assumed)?,
+            dependencies,
         })
     }
 
@@ -105,9 +107,12 @@ impl<'a> Explainer<'a> {
     pub fn why(&self, key: &ChildKey, path: &Path) -> Option<Why> {
         let rendered = rendered(&self.cycle).find(|one| one.key == *key)?;
         let declared = &self.plan.children[rendered.declared];
-        let is_near = |changed: &Path| changed.starts_with(path) || path.starts_with(changed);
         let input = |one: &Dependency| {
-            let effect = if one.changes.iter().any(|(of, at)| of == key && is_near(at)) {
+            let effect = if one
+                .changes
+                .iter()
+                .any(|(of, at)| of == key && at.overlaps(path))
+            {
                 Effect::Value
             } else if one.decides.contains(key) {
                 Effect::Existence
@@ -144,16 +149,16 @@ pub fn why(
     assumed: &Assumptions<'_>,
     (key, path): (&ChildKey, &Path),
 ) -> Result<Option<Why>, Malformed> {
-    if let Some(why) = Explainer::new(plan, assumed)?.why(key, path) {
-        return Ok(Some(why));
+    let (_, _, cycle) = passed(plan, assumed.clone())?;
+    if rendered(&cycle).any(|one| one.key == *key) {
+        return Ok(Explainer::new(plan, assumed)?.why(key, path));
     }
     // A child that was created once is not rendered again: it is, for a custom resource that has no children yet.
-    let mut cr = assumed.cr.clone();
-    remove_annotation(&mut cr, names::ANNOTATION_INVENTORY);
+    let inventory = ["metadata", "annotations", names::ANNOTATION_INVENTORY];
     let is_other = |object: &&Node| ChildKey::of(object).as_ref() != Some(key);
     let others: Vec<Node> = assumed.children.iter().filter(is_other).cloned().collect();
     let fresh = Assumptions {
-        cr,
+        cr: without(&assumed.cr, &[Path::of_fields(inventory)]),
         children: &others,
         ..assumed.clone()
     };
@@ -189,9 +194,4 @@ fn is_mark(path: &Path) -> bool {
     });
     path.starts_with(&Path::of_fields(["metadata", "ownerReferences"]))
         || keys.any(|key| key.starts_with(names::PREFIX))
-}
-
-fn remove_annotation(cr: &mut Node, name: &str) {
-    let path = ["metadata", "annotations", name];
-    *cr = super::differ::without(cr, &[Path::of_fields(path)]);
 }
